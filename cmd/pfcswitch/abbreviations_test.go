@@ -118,8 +118,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"doctor", ""}, []string{"yaml", ":8"}},
 	} {
 		root := rootCommand()
-		args, err := expandArguments(root, append([]string{cobra.ShellCompRequestCmd}, tt.words...))
-		must(t, err)
+		args := assert.Got(expandArguments(root, append([]string{cobra.ShellCompRequestCmd}, tt.words...))).Must(t)
 		var out bytes.Buffer
 		root.SetArgs(args)
 		root.SetOut(&out)

@@ -89,8 +89,7 @@ func TestCouldNotLook(t *testing.T) {
 // A stopped switch accepts requests and answers none. A command says so after a time limit.
 func TestStoppedSwitch(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s.sock")
-	l, err := net.Listen("unix", socket)
-	must(t, err)
+	l := assert.Got(net.Listen("unix", socket)).Must(t)
 	defer func() { _ = l.Close() }() // it accepts nobody
 	type ended struct {
 		args, out string

@@ -22,8 +22,7 @@ func documents(t *testing.T) []any {
 		new(traffic.SinkReport), new(traffic.StormReport), new(api.Cleared),
 		new(api.Doctor), new(api.LinkCheck), new(api.HeadroomCheck), new(api.Explanation)}
 	for _, noun := range api.Nouns() {
-		r, err := api.Parse(noun, []byte(`{"schema":1}`))
-		must(t, err)
+		r := assert.Got(api.Parse(noun, []byte(`{"schema":1}`))).Must(t)
 		all = append(all, r)
 	}
 	return all

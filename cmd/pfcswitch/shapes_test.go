@@ -80,8 +80,7 @@ func TestMomentOf(t *testing.T) {
 
 // The keys of a flow's shape, and what flags exclude.
 func TestShapeFlags(t *testing.T) {
-	flows, err := parseFlows([]string{"3:on=10ms,off=40ms", "0:rate=1M,arrivals=poisson"})
-	must(t, err)
+	flows := assert.Got(parseFlows([]string{"3:on=10ms,off=40ms", "0:rate=1M,arrivals=poisson"})).Must(t)
 	assert.True(t, flows[0].On == 10*time.Millisecond && flows[0].Off == 40*time.Millisecond && flows[1].Poisson &&
 		flows[1].Rate == 1e6, "%+v", flows)
 	file := filepath.Join(t.TempDir(), "a.pcap")

@@ -32,8 +32,7 @@ func TestTextOf(t *testing.T) {
 func TestWatchdogCheck(t *testing.T) {
 	states := make(chan string, 1)
 	socket := filepath.Join(t.TempDir(), "s.sock")
-	l, err := net.Listen("unix", socket)
-	must(t, err)
+	l := assert.Got(net.Listen("unix", socket)).Must(t)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		must(t, api.WriteJSON(w, &api.Watchdog{Header: api.Header{Schema: api.Schema},
 			Queues: []api.WatchdogQueue{{Port: "p1", State: "operational"}, {Port: "p2", State: <-states}}}))

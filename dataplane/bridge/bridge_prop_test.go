@@ -341,8 +341,7 @@ func TestBridgeIsItsModel(t *testing.T) {
 		m.b = b
 		for i := range modelPorts - 1 {
 			m.ports[i] = &modelPort{pvid: 1, learning: true, flood: true, up: true}
-			_, err := b.SetPort(i, plain())
-			assert.Must(t, err)
+			assert.Got(b.SetPort(i, plain())).Must(t)
 			b.SetUp(i, true)
 		}
 		t.Repeat(map[string]func(*rapid.T){

@@ -120,8 +120,7 @@ func (o *detour) setPort(t *rapid.T, i int) {
 	if c.Secure != SecureSticky { // which takes learning
 		c.Learning = rapid.IntRange(0, 3).Draw(t, "learning") > 0
 	}
-	_, err := o.b.SetPort(i, c)
-	assert.Must(t, err)
+	assert.Got(o.b.SetPort(i, c)).Must(t)
 	o.b.SetUp(i, true)
 }
 

@@ -69,8 +69,7 @@ func TestFastPathKeepsOrder(t *testing.T) {
 		func() { must(t, h4.Send(complete, Ethernet(4, 0xff, NumberedType, nil))) },
 		func() { must(t, h4.Send(complete, Ethernet(4, 2, NumberedType, nil))) },
 		func() {
-			c, err := r.Switch.Source().Tap().Attach(capture.Want{Ports: capture.AllPorts, Snap: 64})
-			must(t, err)
+			c := assert.Got(r.Switch.Source().Tap().Attach(capture.Want{Ports: capture.AllPorts, Snap: 64})).Must(t)
 			time.Sleep(time.Millisecond)
 			c.Close()
 		},
@@ -155,8 +154,7 @@ func TestFrozenSwitchHoldsItsPeers(t *testing.T) {
 	needAssist(t)
 	stops := []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}
 	if text := os.Getenv("ASSIST_STOP"); text != "" {
-		more, err := time.ParseDuration(text)
-		must(t, err)
+		more := assert.Got(time.ParseDuration(text)).Must(t)
 		stops = append(stops, more)
 	}
 	for _, speed := range []struct {
@@ -236,8 +234,7 @@ func mountBPF(t *testing.T) {
 // pinned returns what is kept of the programs of the rig's switch.
 func pinned(t *testing.T) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob(bpfFS + "/pfcswitch:test:*/link")
-	must(t, err)
+	files := assert.Got(filepath.Glob(bpfFS + "/pfcswitch:test:*/link")).Must(t)
 	return files
 }
 

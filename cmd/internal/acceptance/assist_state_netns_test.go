@@ -38,8 +38,7 @@ func needAssist(t *testing.T) {
 // column is what show ports says of the programs at port n.
 func (r *Rig) column(c *api.Client, n int) string {
 	r.T.Helper()
-	reply, err := c.Show(r.T.Context(), "ports")
-	must(r.T, err)
+	reply := assert.Got(c.Show(r.T.Context(), "ports")).Must(r.T)
 	at := -1
 	for line := range strings.Lines(reply.(*api.Ports).Detail()) {
 		if at < 0 {
@@ -170,9 +169,8 @@ func TestAssistOff(t *testing.T) {
 // somebodyElse attaches a program that returns a verdict to tcx ingress of a port.
 func (r *Rig) somebodyElse(port string, verdict int32, where bpflink.Anchor) (end func()) {
 	r.T.Helper()
-	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
-		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, verdict), asm.Return()}})
-	must(r.T, err)
+	p := assert.Got(ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, verdict), asm.Return()}})).Must(r.T)
 	var l bpflink.Link
 	must(r.T, r.Node.Do(func() error {
 		at, err := net.InterfaceByName(port)

@@ -35,8 +35,7 @@ type captured struct {
 // startCapture begins to write a file.
 func (r *Rig) startCapture(c *api.Client, request api.CaptureRequest) *captured {
 	r.T.Helper()
-	f, err := os.CreateTemp(r.Dir, "*.pcapng")
-	must(r.T, err)
+	f := assert.Got(os.CreateTemp(r.Dir, "*.pcapng")).Must(r.T)
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &captured{t: r.T, path: f.Name(), cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -240,8 +239,7 @@ func TestCaptureChooses(t *testing.T) {
 	r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M})
 	c := r.ServeControl()
 	compile := func(expression string) string {
-		text, err := tcpdump.Compile(context.Background(), expression)
-		must(t, err)
+		text := assert.Got(tcpdump.Compile(context.Background(), expression)).Must(t)
 		return text
 	}
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)

@@ -145,8 +145,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 // bystanders start their flows once both switches know them.
 func (c *chaos) bystanders() (flows []bystander, stop func()) {
 	for _, n := range []int{1, 2, 3, behind} {
-		s, err := porttest.OpenSocket(c.rig.Host(n).Path(), "eth0")
-		must(c.t, err)
+		s := assert.Got(porttest.OpenSocket(c.rig.Host(n).Path(), "eth0")).Must(c.t)
 		b := Ethernet(n, n, NumberedType, pattern(50))
 		copy(b, broadcastMAC)
 		must(c.t, s.Send(frame.VnetHeader{}, b))

@@ -5,20 +5,19 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 )
 
 // received returns how many frames the user is told that port n has received, and how many its buffer has admitted.
 func received(t *testing.T, c *api.Client, n int) (frames, admitted uint64) {
 	t.Helper()
-	ports, err := c.Show(context.Background(), "ports")
-	must(t, err)
+	ports := assert.Got(c.Show(context.Background(), "ports")).Must(t)
 	for _, p := range ports.(*api.Ports).Ports {
 		if p.Port == PortName(n) {
 			frames = p.ReceiveFrames
 		}
 	}
-	buffer, err := c.Show(context.Background(), "buffer")
-	must(t, err)
+	buffer := assert.Got(c.Show(context.Background(), "buffer")).Must(t)
 	for _, p := range buffer.(*api.Buffer).Ports {
 		for _, q := range p.IngressQueues {
 			if p.Port == PortName(n) {

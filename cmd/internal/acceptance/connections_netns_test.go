@@ -18,8 +18,7 @@ import (
 func occupy(t *testing.T, n int, network, address string) {
 	t.Helper()
 	for i := range n {
-		c, err := net.Dial(network, address)
-		must(t, err)
+		c := assert.Got(net.Dial(network, address)).Must(t)
 		t.Cleanup(func() { _ = c.Close() })
 		if i%2 == 0 {
 			// It may be closed already for being too many. Its answer, which costs the switch little, is awaited: what
@@ -51,10 +50,8 @@ func TestThousandConnections(t *testing.T) {
 		if _, err := client.Show(t.Context(), "pfc"); err != nil {
 			t.Fatal(err)
 		}
-		a, err := scraper.Get("http://" + host + "/metrics")
-		must(t, err)
-		b, err := io.ReadAll(a.Body)
-		must(t, err)
+		a := assert.Got(scraper.Get("http://" + host + "/metrics")).Must(t)
+		b := assert.Got(io.ReadAll(a.Body)).Must(t)
 		_ = a.Body.Close()
 		assert.MustBeTrue(t, strings.Contains(string(b), "pfcswitch_up 1"), "a scrape: %s: %.200s", a.Status, b)
 		fastest = min(fastest, time.Since(begun))
@@ -66,10 +63,8 @@ func TestThousandConnections(t *testing.T) {
 
 	for _, path := range []string{"/v1/apply", "/v1/clear/counters", "/v1/clear/watermarks", "/v1/capture"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-			q, err := http.NewRequest(method, "http://"+host+path, strings.NewReader("name: other\n"))
-			must(t, err)
-			a, err := scraper.Do(q)
-			must(t, err)
+			q := assert.Got(http.NewRequest(method, "http://"+host+path, strings.NewReader("name: other\n"))).Must(t)
+			a := assert.Got(scraper.Do(q)).Must(t)
 			_ = a.Body.Close()
 			assert.True(t, a.StatusCode == http.StatusNotFound || a.StatusCode == http.StatusMethodNotAllowed,
 				"%s %s over TCP: %s", method, path, a.Status)

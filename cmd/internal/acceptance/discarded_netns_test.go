@@ -59,8 +59,7 @@ func TestDiscardedIsTold(t *testing.T) {
 	sum := strings.TrimPrefix(grouped, "watchdog ")
 	client := api.NewClient(filepath.Join(r.Dir, "api.sock"))
 	show := func() string {
-		reply, err := client.Show(t.Context(), "ports")
-		must(t, err)
+		reply := assert.Got(client.Show(t.Context(), "ports")).Must(t)
 		return reply.Text()
 	}
 	got := show()

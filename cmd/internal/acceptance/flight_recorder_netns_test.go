@@ -41,10 +41,8 @@ func TestLossIsWritten(t *testing.T) {
 		lost := r.Snapshot(1).Counters.LosslessDrops
 		return h2.Tally(1, 3).Frames+lost[3]+lost[dataplane.NumPriorities] == liar.Sent[3].Load()
 	})
-	files, err := os.ReadDir(folder)
-	must(t, err)
-	info, err := os.Stat(path)
-	must(t, err)
+	files := assert.Got(os.ReadDir(folder)).Must(t)
+	info := assert.Got(os.Stat(path)).Must(t)
 	assert.True(t, len(files) == 1 && info.Mode().Perm() == 0o600,
 		"files %v, mode %v; want one for the whole incident, for its owner alone", files, info.Mode())
 	var texts []string

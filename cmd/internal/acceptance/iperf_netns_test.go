@@ -40,8 +40,7 @@ func (r *Rig) iperf3(path string, streams int) uint64 {
 	server, err := r.Host(2).Start(lab.Command{Argv: []string{path, "-s", "-1", "-B", HostIP(2).String()}})
 	must(r.T, err)
 	eventually(r.T, "iperf3 listens", func() bool {
-		open, err := r.Host(2).Listens(5201)
-		must(r.T, err)
+		open := assert.Got(r.Host(2).Listens(5201)).Must(r.T)
 		return open
 	})
 	var report bytes.Buffer

@@ -19,8 +19,7 @@ func TestIdleSwitchIsSmall(t *testing.T) {
 	n := ringOctets(t, p.Pid())
 	assert.True(t, n >= 1<<20 && n <= 15<<20, "rings of %d KiB, want 15 MiB at most", n>>10)
 	eventually(t, "the threads of the start are gone", func() bool {
-		all, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid()))
-		must(t, err)
+		all := assert.Got(os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid()))).Must(t)
 		return len(all) <= 20
 	})
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
@@ -28,17 +27,14 @@ func TestIdleSwitchIsSmall(t *testing.T) {
 
 // ringOctets adds up what a process has mapped of sockets.
 func ringOctets(t *testing.T, pid int) (octets int64) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	must(t, err)
+	b := assert.Got(os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))).Must(t)
 	for line := range strings.Lines(string(b)) {
 		if !strings.Contains(line, "socket:[") {
 			continue
 		}
 		from, to, _ := strings.Cut(strings.Fields(line)[0], "-")
-		begin, err := strconv.ParseInt(from, 16, 64)
-		must(t, err)
-		end, err := strconv.ParseInt(to, 16, 64)
-		must(t, err)
+		begin := assert.Got(strconv.ParseInt(from, 16, 64)).Must(t)
+		end := assert.Got(strconv.ParseInt(to, 16, 64)).Must(t)
 		octets += end - begin
 	}
 	return octets

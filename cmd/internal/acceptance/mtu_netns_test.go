@@ -78,8 +78,7 @@ func TestFarEndMTUAboveThePorts(t *testing.T) {
 	}
 	wantEvents := func(want ...string) {
 		t.Helper()
-		reply, err := client.Show(t.Context(), "events")
-		must(t, err)
+		reply := assert.Got(client.Show(t.Context(), "events")).Must(t)
 		all := slices.DeleteFunc(reply.(*api.Events).Events,
 			func(e api.Event) bool { return e.Kind != string(dataplane.EventOversize) })
 		assert.MustEqual(t, len(all), len(want), "events %+v", all)

@@ -68,8 +68,7 @@ func (r *Rig) datagrams(dscp int) (send func(n int)) {
 		for range n {
 			binary.BigEndian.PutUint32(b, next)
 			next++
-			_, err := c.Write(b)
-			must(r.T, err)
+			assert.Got(c.Write(b)).Must(r.T)
 		}
 	}
 }

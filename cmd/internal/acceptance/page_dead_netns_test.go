@@ -69,8 +69,7 @@ func (r *Rig) servedPair(address string) (s *served, other string) {
 // freeAddress returns an address of this host at which nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	l := assert.Got(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }

@@ -111,7 +111,8 @@ func (r *Rig) tables(p *webtest.Page) {
 			fmt.Sprintf("bytes(%d)", h.Report.Holds))
 		if h.Port == "p1" {
 			same("top of its chart with a second queue as the first", `(() => {
-				const w = structuredClone(view.switches[0]), queues = w.state.buffer.find(p => p.port === "p1").ingress_queues;
+				const w = structuredClone(view.switches[0]),
+					queues = w.state.buffer.find(p => p.port === "p1").ingress_queues;
 				queues.push(queues[0]);
 				drawHistory(w);
 				return document.querySelector("#history-ports figure:nth-of-type(4) .of").textContent;
@@ -130,8 +131,7 @@ func (r *Rig) loses(s Setup) (lost uint64) {
 	r.T.Helper()
 	s.Keys, s.Ports = strings.Replace(s.Keys, "buffer: {", "buffer: {ring_hold: off, ", 1),
 		map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}
-	_, err := r.Source().Apply(r.T.Context(), "test.yaml", r.served(s), false)
-	must(r.T, err)
+	assert.Got(r.Source().Apply(r.T.Context(), "test.yaml", r.served(s), false)).Must(r.T)
 	liar := r.Station(1, macctl.ModeOff, 300e6)
 	stop := liar.Send(Stream{To: 2, Prio: 3})
 	eventually(r.T, "frames are lost", func() bool { return r.Snapshot(1).Counters.LosslessDrops[3] > 0 })
@@ -209,7 +209,8 @@ func TestPageShowsAStorm(t *testing.T) {
 		false)+`.textContent.startsWith("▼‖")`)
 	p.Await("its senders are held", "/s[2345] now/.test("+cell("p1", 3, true)+".className)")
 	p.Await("the picture points at who is held", `[["p2 – ", "no LLDP holds test p2: "],
-		["p1 – ", "test p1 holds no LLDP: "]].every(([link, says]) => [...document.querySelectorAll("#topology-picture g.link")].some(g =>
+		["p1 – ", "test p1 holds no LLDP: "]].every(([link,
+			says]) => [...document.querySelectorAll("#topology-picture g.link")].some(g =>
 			g.textContent.includes(link) && g.textContent.includes(says) &&
 			g.querySelectorAll(".way:not(.off)").length === 1))`)
 	p.Await("the watchdog has found it", inRow("watchdog-rows", 2, "p2", "3")+` === "stormed"`)
@@ -268,18 +269,15 @@ func (r *Rig) removes(s Setup, port string) {
 			left = append(left, line)
 		}
 	}
-	_, err := r.Source().Apply(r.T.Context(), "test.yaml", []byte(strings.Join(left, "")), false)
-	must(r.T, err)
+	assert.Got(r.Source().Apply(r.T.Context(), "test.yaml", []byte(strings.Join(left, "")), false)).Must(r.T)
 }
 
 // body is what a GET answers with.
 func body(t *testing.T, url string) string {
 	t.Helper()
-	a, err := http.Get(url)
-	must(t, err)
+	a := assert.Got(http.Get(url)).Must(t)
 	defer func() { _ = a.Body.Close() }()
-	b, err := io.ReadAll(a.Body)
-	must(t, err)
+	b := assert.Got(io.ReadAll(a.Body)).Must(t)
 	return string(b)
 }
 

@@ -68,8 +68,7 @@ func TestNamespaceReplaced(t *testing.T) {
 
 	must(t, os.Symlink(r.Host(3).Path(), name+".new"))
 	must(t, os.Rename(name+".new", name))
-	s, err := porttest.OpenSocket(r.Host(2).Path(), "eth1")
-	must(t, err)
+	s := assert.Got(porttest.OpenSocket(r.Host(2).Path(), "eth1")).Must(t)
 	defer s.Close()
 	first := r.Socket(1)
 	want := IPv4UDP(1, 2, 0, 100)

@@ -81,8 +81,7 @@ func TestLoopProbesSentBack(t *testing.T) {
 func nextLoopProbe(t *testing.T, s *porttest.Socket) []byte {
 	t.Helper()
 	for {
-		p, err := s.Receive(Timeout)
-		must(t, err)
+		p := assert.Got(s.Receive(Timeout)).Must(t)
 		if isProbe(p.Data) {
 			return bytes.Clone(p.Data)
 		}

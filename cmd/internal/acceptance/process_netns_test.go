@@ -23,8 +23,7 @@ func freeze(t *testing.T, p *lab.Process) {
 
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()
-	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	must(t, err)
+	stats := assert.Got(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))).Must(t)
 	for _, path := range stats {
 		b, err := os.ReadFile(path)
 		if err != nil {

@@ -208,8 +208,7 @@ var NewSwitch func(c *config.Config, log *slog.Logger) (Switch, error)
 // Run starts a switch, and ends it at the latest with the test.
 func Run(t *testing.T, c *config.Config) (d Switch, halt func()) {
 	t.Helper()
-	d, err := NewSwitch(c, slog.New(slog.DiscardHandler))
-	must(t, err)
+	d = assert.Got(NewSwitch(c, slog.New(slog.DiscardHandler))).Must(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() { defer close(ran); d.Run(ctx) }()
@@ -374,8 +373,7 @@ func (r *Rig) Socket(n int) *porttest.Socket {
 // socketAt opens a packet socket at an interface of a node.
 func socketAt(t *testing.T, n *lab.Node, name string) *porttest.Socket {
 	t.Helper()
-	s, err := porttest.OpenSocket(n.Path(), name)
-	must(t, err)
+	s := assert.Got(porttest.OpenSocket(n.Path(), name)).Must(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/web"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/runner"
 )
 
@@ -19,8 +20,7 @@ import (
 func (r *Rig) ServeControl() *api.Client {
 	r.T.Helper()
 	path := filepath.Join(r.Dir, "control.sock")
-	l, err := net.Listen("unix", path)
-	must(r.T, err)
+	l := assert.Got(net.Listen("unix", path)).Must(r.T)
 	s := web.NewLocalServer(api.NewServer(r.Source(), time.Now(), runner.Now()), slog.New(slog.DiscardHandler))
 	go func() { _ = s.Serve(l) }()
 	r.T.Cleanup(func() { _ = s.Close() })
@@ -57,12 +57,10 @@ func (r *Rig) Write(s Setup) string {
 // Launch starts the switch as a process, by a command that becomes the switch, such as without.
 func (r *Rig) Launch(s Setup, by []string, env ...string) *lab.Process {
 	r.T.Helper()
-	self, err := os.Executable()
-	must(r.T, err)
+	self := assert.Got(os.Executable()).Must(r.T)
 	c := SwitchCommand(r.Write(s), env...)
 	c.Argv = append(by, self)
-	p, err := r.Node.Start(c)
-	must(r.T, err)
+	p := assert.Got(r.Node.Start(c)).Must(r.T)
 	return p
 }
 

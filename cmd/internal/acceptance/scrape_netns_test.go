@@ -53,15 +53,12 @@ func TestScrapeCost(t *testing.T) {
 			return c, err
 		}}}
 	scrape := func() []byte {
-		q, err := http.NewRequest(http.MethodGet, "http://"+address+"/metrics", nil)
-		must(t, err)
+		q := assert.Got(http.NewRequest(http.MethodGet, "http://"+address+"/metrics", nil)).Must(t)
 		q.Header.Set("Accept", asPrometheus)
 		q.Header.Set("Accept-Encoding", "gzip")
-		a, err := client.Do(q)
-		must(t, err)
+		a := assert.Got(client.Do(q)).Must(t)
 		defer func() { _ = a.Body.Close() }()
-		b, err := io.ReadAll(a.Body)
-		must(t, err)
+		b := assert.Got(io.ReadAll(a.Body)).Must(t)
 		return b
 	}
 	series, native := countSeries(t, scrape())

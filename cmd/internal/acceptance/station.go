@@ -89,9 +89,8 @@ const (
 // Station opens host n and starts counting.
 func (r *Rig) Station(n int, mode macctl.Mode, speed int64) *Station {
 	r.T.Helper()
-	p, err := port.Open(port.Config{Interface: "eth0", Netns: r.Host(n).Path(), LosslessSlots: stationSlots,
-		OtherSlots: 1, FrameSize: 1518, Fanout: OneRing(r.T)})
-	must(r.T, err)
+	p := assert.Got(port.Open(port.Config{Interface: "eth0", Netns: r.Host(n).Path(), LosslessSlots: stationSlots,
+		OtherSlots: 1, FrameSize: 1518, Fanout: OneRing(r.T)})).Must(r.T)
 	r.T.Cleanup(func() { // after the station has stopped
 		r.closing.Go(func() {
 			if err := p.Close(); err != nil {
@@ -109,13 +108,12 @@ func (r *Rig) Station(n int, mode macctl.Mode, speed int64) *Station {
 // OneRing steers all frames except MAC Control to the lossless ring.
 func OneRing(t *testing.T) []bpf.RawInstruction {
 	t.Helper()
-	program, err := bpf.Assemble([]bpf.Instruction{
+	program := assert.Got(bpf.Assemble([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtProto},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 1},
 		bpf.RetConstant{Val: uint32(port.Lossless)},
 		bpf.RetConstant{Val: classify.RingControl},
-	})
-	must(t, err)
+	})).Must(t)
 	return program
 }
 

@@ -87,9 +87,8 @@ func (r *Rig) moveToUserNamespace(interfaces ...string) string {
 	for _, name := range interfaces {
 		up += fmt.Sprintf("until ip link set dev %s up 2>/dev/null; do sleep 0.02; done; ", name)
 	}
-	p, err := r.Node.Start(lab.Command{Name: "namespace", Argv: []string{"unshare", "--user", "--map-root-user",
-		"--net", "sh", "-c", "echo made; " + up + "echo up; exec sleep infinity"}})
-	must(r.T, err)
+	p := assert.Got(r.Node.Start(lab.Command{Name: "namespace", Argv: []string{"unshare", "--user", "--map-root-user",
+		"--net", "sh", "-c", "echo made; " + up + "echo up; exec sleep infinity"}})).Must(r.T)
 	r.T.Cleanup(func() { _ = p.Stop(syscall.SIGKILL, Timeout) })
 	r.says(p, "made")
 	for _, name := range interfaces {
@@ -104,8 +103,7 @@ func (r *Rig) refuses(p *lab.Process, why string) {
 	r.T.Helper()
 	r.says(p, `msg="port is open" port=p1 `, `msg="port is open" port=p2 `, fmt.Sprintf("port=p3 reason=%q", why))
 	r.Passes(1, 2)
-	reply, err := api.NewClient(filepath.Join(r.Dir, "api.sock")).Show(r.T.Context(), "ports")
-	must(r.T, err)
+	reply := assert.Got(api.NewClient(filepath.Join(r.Dir, "api.sock")).Show(r.T.Context(), "ports")).Must(r.T)
 	for _, port := range reply.(*api.Ports).Ports {
 		switch down := port.Port == PortName(3); {
 		case port.Up == down:

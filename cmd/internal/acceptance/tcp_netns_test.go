@@ -48,8 +48,7 @@ func TestTCP(t *testing.T) {
 func (r *Rig) offloadingHosts() {
 	r.T.Helper()
 	for n, h := range r.Hosts {
-		s, err := port.SurveyOne(h.Path(), "eth0")
-		must(r.T, err)
+		s := assert.Got(port.SurveyOne(h.Path(), "eth0")).Must(r.T)
 		assert.MustBeTrue(r.T, s.Offloads["tcp-segmentation-offload"] && s.Offloads["tx-checksumming"],
 			"h%d does not use the offloads that this is about: %v", n+1, s.Offloads)
 		must(r.T, h.AddAddr("eth0", HostIP(n+1).String()+"/24"))

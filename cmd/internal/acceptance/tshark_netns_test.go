@@ -79,8 +79,7 @@ func (r *Rig) provoke(mode macctl.Mode) (path string) {
 // recorded writes the MAC Control frames that a socket holds to a file.
 func recorded(t *testing.T, s *porttest.Socket, path string) string {
 	t.Helper()
-	f, err := os.Create(path)
-	must(t, err)
+	f := assert.Got(os.Create(path)).Must(t)
 	defer f.Close()
 	w := pcapgo.NewWriter(f)
 	must(t, w.WriteFileHeader(65536, layers.LinkTypeEthernet))

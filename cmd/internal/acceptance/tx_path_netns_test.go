@@ -14,8 +14,7 @@ func TestPortMakesWayForCapture(t *testing.T) {
 	r := Start(t, 2, Setup{})
 	txPath := func() port.TxPath { p := r.Snapshot(1); return p.TxPath }
 	porttest.RequireXDP(t, txPath())
-	s, err := porttest.OpenSocket(r.Node.Path(), "p1")
-	must(t, err)
+	s := assert.Got(porttest.OpenSocket(r.Node.Path(), "p1")).Must(t)
 	eventually(t, "the port sends by its packet socket", func() bool {
 		return txPath() == port.TxPath{Why: "another program captures on the interface"}
 	})

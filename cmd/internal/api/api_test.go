@@ -308,8 +308,7 @@ func TestGolden(t *testing.T) {
 		b := jsonOf(t, r)
 		golden.Check(t, noun+".json", b)
 		golden.Check(t, noun+".txt", r.Text())
-		again, err := Parse(noun, []byte(b))
-		must(t, err)
+		again := assert.Got(Parse(noun, []byte(b))).Must(t)
 		assert.True(t, again.Text() == r.Text(), "%s: the table made from the JSON differs:\n%s\nwant\n%s", noun,
 			again.Text(), r.Text())
 	}
@@ -359,8 +358,7 @@ func serve(t *testing.T, source Source) (*Client, string) {
 func serveServer(t *testing.T, server *Server) (*Client, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s1.sock")
-	l, err := Listen(path, false)
-	must(t, err)
+	l := assert.Got(Listen(path, false)).Must(t)
 	s := &http.Server{Handler: server}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.Serve(l) })
@@ -452,10 +450,8 @@ func TestClearCounters(t *testing.T) {
 	ctx := context.Background()
 	must(t, c.Clear(ctx, "counters"))
 	f.more = 5
-	r, err := c.Show(ctx, "ports")
-	must(t, err)
-	storms, err := c.Show(ctx, "watchdog")
-	must(t, err)
+	r := assert.Got(c.Show(ctx, "ports")).Must(t)
+	storms := assert.Got(c.Show(ctx, "watchdog")).Must(t)
 	q := storms.(*Watchdog).Queues[0]
 	assert.True(t, q.Detected == 0 && q.Dropped == 0 && q.LastDropped == 0 && q.State == deadlock.Stormed,
 		"after the clear: %+v", q)

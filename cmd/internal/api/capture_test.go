@@ -251,8 +251,7 @@ func (r *slowReader) Read(b []byte) (int, error) {
 // What another capture has left is not what the ring would have kept.
 func TestCaptureOfTheLastSecondsWithoutARing(t *testing.T) {
 	f := &fake{}
-	other, err := f.tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: capture.MaxSnap})
-	must(t, err)
+	other := assert.Got(f.tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: capture.MaxSnap})).Must(t)
 	defer other.Close()
 	w := httptest.NewRecorder()
 	NewServer(f, start, 0).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/capture?last=1h", nil))

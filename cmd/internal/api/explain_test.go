@@ -107,8 +107,7 @@ func TestClientExplains(t *testing.T) {
 	client, _ := serve(t, &fake{questions: asked})
 	q := TraceRequest{Port: "p1", Frame: []byte{1, 2, 3}, Vnet: frame.VnetHeader{Flags: 1, GSOType: 1, GSOSize: 1448,
 		HdrLen: math.MaxUint16, CsumStart: 34, CsumOffset: 16}}
-	e, err := client.Explain(context.Background(), 7, q)
-	must(t, err)
+	e := assert.Got(client.Explain(context.Background(), 7, q)).Must(t)
 	if got := <-asked; string(got.Frame) != string(q.Frame) || got.Vnet != q.Vnet || got.Port != q.Port {
 		t.Errorf("asked %+v, want %+v", got, q)
 	}

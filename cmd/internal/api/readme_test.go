@@ -13,8 +13,7 @@ import (
 
 // README's table of requests has exactly the requests that the server answers.
 func TestReadmeNamesRequests(t *testing.T) {
-	b, err := os.ReadFile("README.md")
-	must(t, err)
+	b := assert.Got(os.ReadFile("README.md")).Must(t)
 	_, table, _ := strings.Cut(string(b), "| request | answer |\n|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	s := NewServer(&fake{}, time.Now(), 0)

@@ -58,8 +58,7 @@ func FuzzAnswer(f *testing.F) {
 	dropped := sampleTraces()["down"]
 	for _, answer := range []any{sampleCheck(), Explanation{Frames: []ExplainedFrame{Explain(1, &dropped)}},
 		errorReply{Schema, "no"}} {
-		text, err := json.Marshal(answer)
-		must(f, err)
+		text := assert.Got(json.Marshal(answer)).Must(f)
 		f.Add(text)
 	}
 	f.Add([]byte(`{"frames":[{"verdict":"dropped"}],"after_xoff_bytes":[-9]}`))

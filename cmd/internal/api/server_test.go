@@ -214,8 +214,7 @@ func TestState(t *testing.T) {
 	f := &fake{}
 	c, _ := serve(t, f)
 	must(t, c.Clear(context.Background(), "counters"))
-	b, err := c.Raw(context.Background(), "state", 0)
-	must(t, err)
+	b := assert.Got(c.Raw(context.Background(), "state", 0)).Must(t)
 	var s State
 	must(t, json.Unmarshal(b, &s))
 	assert.True(t, s.Schema == Schema && s.Cleared == nil && s.LosslessDrops == 2 && s.SwitchNs == 20e9 &&

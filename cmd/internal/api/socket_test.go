@@ -73,11 +73,9 @@ func TestSocketIsTheOwners(t *testing.T) {
 func TestRemoveStale(t *testing.T) {
 	dir := t.TempDir()
 	living, dead, none := filepath.Join(dir, "living"), filepath.Join(dir, "dead"), filepath.Join(dir, "none")
-	l, err := Listen(living, false)
-	must(t, err)
+	l := assert.Got(Listen(living, false)).Must(t)
 	defer func() { _ = l.Close() }()
-	gone, err := Listen(dead, false)
-	must(t, err)
+	gone := assert.Got(Listen(dead, false)).Must(t)
 	gone.(*net.UnixListener).SetUnlinkOnClose(false)
 	must(t, gone.Close())
 	for path, want := range map[string]bool{living: true, dead: false, none: false} {

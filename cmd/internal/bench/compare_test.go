@@ -9,8 +9,7 @@ import (
 
 // Without their rings, the ports of the comparisons have the default ones.
 func TestRingsOfBenchYAML(t *testing.T) {
-	text, err := os.ReadFile("../../../scripts/bench.yaml")
-	must(t, err)
+	text := assert.Got(os.ReadFile("../../../scripts/bench.yaml")).Must(t)
 	left := ringKey.ReplaceAllString(string(text), "")
 	assert.True(t, !strings.Contains(left, "ring:") && strings.Count(left, "tagged: [10]}") == comparedHosts,
 		"without rings:\n%s", left)

@@ -35,7 +35,6 @@ func TestEstimate(t *testing.T) {
 // benchWith has all peers and these options.
 func benchWith(t *testing.T, args string) *bench {
 	t.Helper()
-	o, err := parseOptions(strings.Fields(args), io.Discard)
-	must(t, err)
+	o := assert.Got(parseOptions(strings.Fields(args), io.Discard)).Must(t)
 	return &bench{opt: o, peers: peers{ovs: "x", iperf3: "x"}}
 }

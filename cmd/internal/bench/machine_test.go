@@ -24,13 +24,11 @@ func TestParseRollup(t *testing.T) {
 
 // A process that works has the CPU time that it knows of itself, and one that is gone none.
 func TestCPUTime(t *testing.T) {
-	before, err := cpuTime(os.Getpid())
-	must(t, err)
+	before := assert.Got(cpuTime(os.Getpid())).Must(t)
 	const work = 50 * time.Millisecond
 	start := time.Now()
 	for time.Since(start) < 20*work {
-		now, err := cpuTime(os.Getpid())
-		must(t, err)
+		now := assert.Got(cpuTime(os.Getpid())).Must(t)
 		if now-before >= work {
 			took := time.Since(start)
 			assert.True(t, took >= work/2, "%v of CPU time within %v", now-before, took)

@@ -15,8 +15,7 @@ const readme = "cmd/internal/bench/README.md"
 
 // README shows every aim, what was measured, and whether that reaches it.
 func TestReadmeShowsAims(t *testing.T) {
-	b, err := os.ReadFile("README.md")
-	must(t, err)
+	b := assert.Got(os.ReadFile("README.md")).Must(t)
 	for i := range aims {
 		a := &aims[i]
 		line := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(a.text) + ` \|.*`).FindString(string(b))
@@ -67,8 +66,7 @@ func TestEstimatesOfTexts(t *testing.T) {
 
 // Every call of the benchmark in the README is one that it takes.
 func TestReadmeCalls(t *testing.T) {
-	b, err := os.ReadFile("README.md")
-	must(t, err)
+	b := assert.Got(os.ReadFile("README.md")).Must(t)
 	text := regexp.MustCompile(`<!--.*-->`).ReplaceAll(b, nil)
 	options := regexp.MustCompile("scripts/bench\\.sh((?:\\s+--[a-z]+(?:\\s+(?:\"[^\"]*\"|[^-\"`#\\s][^`#\\s]*))?)+)")
 	calls := options.FindAllStringSubmatch(string(text), -1)

@@ -11,11 +11,9 @@ import (
 // FuzzParse: whatever stands in a file, Parse returns a Config or errors with places, and what it
 // returns survives being written out and read again.
 func FuzzParse(f *testing.F) {
-	files, err := filepath.Glob("testdata/*/*.yaml")
-	must(f, err)
+	files := assert.Got(filepath.Glob("testdata/*/*.yaml")).Must(f)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		must(f, err)
+		data := assert.Got(os.ReadFile(file)).Must(f)
 		f.Add(data)
 	}
 	for _, seed := range []string{

@@ -20,8 +20,7 @@ func compareAll(t *testing.T, kind string, text func(t *testing.T, name string, 
 	for _, file := range files {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			must(t, err)
+			data := assert.Got(os.ReadFile(file)).Must(t)
 			golden.Check(t, filepath.Join(kind, strings.TrimSuffix(name, ".yaml")+".golden"), text(t, name, data))
 		})
 	}

@@ -58,8 +58,7 @@ func TestHostileFiles(t *testing.T) {
 
 // A file that was cut off is refused with a line, or is a configuration.
 func TestCutOffFiles(t *testing.T) {
-	whole, err := os.ReadFile("testdata/expand/documented.golden")
-	must(t, err)
+	whole := assert.Got(os.ReadFile("testdata/expand/documented.golden")).Must(t)
 	refused := 0
 	for n := 0; n < len(whole); n += 7 {
 		if _, _, err := Parse("cut.yaml", whole[:n]); err != nil {

@@ -94,8 +94,7 @@ func TestPortWithoutSpeed(t *testing.T) {
 // The lossless ring of a slow link takes 512 frames too where the speed is the link's. What is written stays.
 func TestResolveTakesTheLinksSpeedForTheRing(t *testing.T) {
 	c := mustParse(t, "preset: roce\nports: {p1: {}, p2: {ring: {outage: 60ms}}, p3: {}}")
-	resolved, err := c.Resolve(map[string]int64{"p1": 10e6, "p2": 10e6, "p3": gbit})
-	must(t, err)
+	resolved := assert.Got(c.Resolve(map[string]int64{"p1": 10e6, "p2": 10e6, "p3": gbit})).Must(t)
 	for i, want := range []time.Duration{630 * time.Millisecond, 60 * time.Millisecond, 60 * time.Millisecond} {
 		if p := resolved.Ports[i]; p.Ring.Outage != want {
 			t.Errorf("%s at %d bit/s: outage %v, want %v", p.Name, p.Speed, p.Ring.Outage, want)
@@ -105,8 +104,7 @@ func TestResolveTakesTheLinksSpeedForTheRing(t *testing.T) {
 
 func TestResolveTakesTheLinksSpeed(t *testing.T) {
 	c := mustParse(t, "preset: roce\nports: {p1: {}, p2: {speed: 100M}, p3: {burst: 5000B}}")
-	resolved, err := c.Resolve(map[string]int64{"p1": 10 * gbit, "p2": 10 * gbit, "p3": -1})
-	must(t, err)
+	resolved := assert.Got(c.Resolve(map[string]int64{"p1": 10 * gbit, "p2": 10 * gbit, "p3": -1})).Must(t)
 	for i, want := range []struct{ speed, burst int64 }{{10 * gbit, 625_000}, {gbit / 10, 6250}, {gbit, 5000}} {
 		p := resolved.Ports[i]
 		assert.True(t, p.Speed == want.speed && p.Burst == want.burst, "%s\n got speed %d, burst %d\nwant %d, %d",
@@ -115,8 +113,7 @@ func TestResolveTakesTheLinksSpeed(t *testing.T) {
 	before, after := c.Ports[0].Queues[3].Headroom, resolved.Ports[0].Queues[3].Headroom
 	assert.True(t, after > before, "headroom of p1\n got %d\nwant more than the %d of 1G", after, before)
 	assert.Equal(t, c.Ports[0].Speed, gbit, "Resolve changed its receiver: speed")
-	again, err := resolved.Resolve(nil)
-	must(t, err)
+	again := assert.Got(resolved.Resolve(nil)).Must(t)
 	assert.Equal(t, string(Expand(again)), string(Expand(c)), "resolving back to 1G")
 }
 

@@ -24,15 +24,12 @@ var must = labtest.Must
 // validator compiles the schema with a validator of others, which holds it against the standard's own schema.
 func validator(t testing.TB, schema *Schema) func(text []byte) error {
 	t.Helper()
-	b, err := schema.JSON()
-	must(t, err)
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	must(t, err)
+	b := assert.Got(schema.JSON()).Must(t)
+	parsed := assert.Got(jsonschema.UnmarshalJSON(bytes.NewReader(b))).Must(t)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	must(t, c.AddResource("pfcswitch.json", parsed))
-	s, err := c.Compile("pfcswitch.json")
-	must(t, err)
+	s := assert.Got(c.Compile("pfcswitch.json")).Must(t)
 	return func(text []byte) error {
 		v, err := asJSON(text)
 		if err != nil {
@@ -133,8 +130,7 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 			if filepath.Base(file) == "fat-tree.yaml" {
 				continue // a lab
 			}
-			data, err := os.ReadFile(file)
-			must(t, err)
+			data := assert.Got(os.ReadFile(file)).Must(t)
 			_, _, fault := Parse(file, data)
 			judged := valid(data)
 			name := filepath.Base(file)
@@ -151,8 +147,7 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 			}
 		}
 	}
-	texts, err := readme.All(os.DirFS("../../.."))
-	must(t, err)
+	texts := assert.Got(readme.All(os.DirFS("../../.."))).Must(t)
 	for file, text := range texts {
 		for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllStringSubmatch(text, -1) {
 			good = append(good, file)
@@ -168,16 +163,13 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 // The schema of labs takes the lab files of the project and of its README files, and refuses the bad ones.
 func TestLabSchemaJudgesAsParse(t *testing.T) {
 	valid := validator(t, NewLabSchema())
-	files, err := filepath.Glob("../../../scripts/lab/*.yaml")
-	must(t, err)
+	files := assert.Got(filepath.Glob("../../../scripts/lab/*.yaml")).Must(t)
 	files = append(files, "../../../scripts/fat-tree.yaml")
 	good := map[string][]byte{}
 	for _, file := range files {
-		good[file], err = os.ReadFile(file)
-		must(t, err)
+		good[file] = assert.Got(os.ReadFile(file)).Must(t)
 	}
-	texts, err := readme.All(os.DirFS("../../.."))
-	must(t, err)
+	texts := assert.Got(readme.All(os.DirFS("../../.."))).Must(t)
 	for file, text := range texts {
 		labs := regexp.MustCompile("(?ms)^```yaml lab(?: sim)?\n(.*?)^```")
 		for i, block := range labs.FindAllStringSubmatch(text, -1) {

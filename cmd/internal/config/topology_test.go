@@ -16,7 +16,7 @@ import (
 func noFiles(string) ([]byte, error) { return nil, fs.ErrNotExist }
 
 func TestTopology(t *testing.T) {
-	lab, err := ParseTopology("/labs/pair.yaml", []byte(`
+	lab := assert.Got(ParseTopology("/labs/pair.yaml", []byte(`
 name: pair
 switches:
   s1:
@@ -33,8 +33,7 @@ links:
 `), func(path string) ([]byte, error) {
 		assert.Equal(t, path, "/labs/s2.yaml", "reads")
 		return []byte("name: leaf2\npreset: roce\napi: {socket: /s2.sock}\n"), nil
-	})
-	must(t, err)
+	})).Must(t)
 	assert.MustBeTrue(t, len(lab.Switches) == 2 && len(lab.Hosts) == 2 && len(lab.Links) == 3,
 		"got %d switches, %d hosts, %d links", len(lab.Switches), len(lab.Hosts), len(lab.Links))
 	s1, s2, nic := lab.Switches[0].Config, lab.Switches[1].Config, lab.Hosts[1].NIC
@@ -158,7 +157,7 @@ func TestTopologyFaults(t *testing.T) {
 
 // Traffic is read in three forms, with defaults.
 func TestTopologyTraffic(t *testing.T) {
-	lab, err := ParseTopology("lab.yaml", []byte(`
+	lab := assert.Got(ParseTopology("lab.yaml", []byte(`
 name: a
 switches: {s: {preset: roce}}
 hosts: {h1: {}, h2: {}, h3: {}, h4: {}, alone: {}}
@@ -173,8 +172,7 @@ traffic:
   all: {incast: h3}
   part: {incast: h3, from: h4, rate: saturating}
   half: {permutation: on}
-`), noFiles)
-	must(t, err)
+`), noFiles)).Must(t)
 	got := map[string]LabTraffic{}
 	for _, f := range lab.Traffic {
 		got[f.Name] = f

@@ -53,7 +53,7 @@ func TestFabricWrittenByHand(t *testing.T) {
 func isWrittenByHand(t *testing.T, spread, to2, to1 string) {
 	made := fabricOf(t, "{leaf-spine: {leaves: 2, spines: 2, hosts: 1}, links: {speed: 1G, cable: 1km}, "+
 		"switches: {preset: roce}, spread: "+spread+"}")
-	hand, err := ParseTopology("lab.yaml", []byte(strings.NewReplacer("TO2", to2, "TO1", to1).Replace(`
+	hand := assert.Got(ParseTopology("lab.yaml", []byte(strings.NewReplacer("TO2", to2, "TO1", to1).Replace(`
 name: a
 switches:
   leaf1: &leaf1 {preset: roce, fdb: [{mac: "02:00:00:00:00:01", port: down1}, {mac: "02:00:00:00:00:02", TO2}]}
@@ -68,8 +68,7 @@ links:
   leaf2-spine1: {ends: ["leaf2:up1", "spine1:down2"], speed: 1G, cable: 1km, flood: off, learning: false}
   leaf1-spine2: {ends: ["leaf1:up2", "spine2:down1"], speed: 1G, cable: 1km, flood: off, learning: false}
   leaf2-spine2: {ends: ["leaf2:up2", "spine2:down2"], speed: 1G, cable: 1km, flood: off, learning: false}
-`)), noFiles)
-	must(t, err)
+`)), noFiles)).Must(t)
 	describe := func(lab *Topology) (text string) {
 		for _, s := range lab.Switches {
 			text += string(Expand(s.Config))
@@ -98,7 +97,7 @@ func TestFabricWithAStaticEntryOfItsOwn(t *testing.T) {
 
 // What the file says about a node or a link counts before what the fabric says; other nodes may stand beside it.
 func TestFabricWithKeysOfItsOwn(t *testing.T) {
-	lab, err := ParseTopology("lab.yaml", []byte(`
+	lab := assert.Got(ParseTopology("lab.yaml", []byte(`
 name: a
 fabric:
   dumbbell: {hosts: 1}
@@ -111,8 +110,7 @@ links:
   left-right: {speed: 100M}
   more: {ends: ["extra:p1", "left:p1"], speed: 10G}
 traffic: {f: {from: h1, to: h2}}
-`), noFiles)
-	must(t, err)
+`), noFiles)).Must(t)
 	speed := func(s int, port string) int64 {
 		for _, p := range lab.Switches[s].Config.Ports {
 			if p.Name == port {
@@ -231,8 +229,7 @@ func TestSpread(t *testing.T) {
 
 // A warning of all switches of a fabric is told once, with its place in the lab's file.
 func TestFabricWarnsOnce(t *testing.T) {
-	lab, err := ParseTopology("lab.yaml", []byte("name: a\nfabric: {dumbbell: {hosts: 1}}\n"), noFiles)
-	must(t, err)
+	lab := assert.Got(ParseTopology("lab.yaml", []byte("name: a\nfabric: {dumbbell: {hosts: 1}}\n"), noFiles)).Must(t)
 	const want = "lab.yaml:2: switches.left.priorities.lossless: nothing is lossless"
 	all := lab.Warnings()
 	assert.True(t, len(all) == 1 && strings.HasPrefix(all[0].String(), want), "got %v, want one: %s", all, want)

@@ -24,8 +24,7 @@ func TestHostileApply(t *testing.T) {
 	t.Cleanup(func() { _ = server.Close() })
 
 	client := api.NewClient(socket)
-	before, err := client.Show(context.Background(), "config")
-	must(t, err)
+	before := assert.Got(client.Show(context.Background(), "config")).Must(t)
 	for _, tt := range []struct{ name, body, want string }{
 		{"nothing of it is text", strings.Repeat("\x00", 1000),
 			"x.yaml:1: byte 1 of the line is the control character 0x00"},
@@ -44,7 +43,6 @@ func TestHostileApply(t *testing.T) {
 			assert.Fails(t, err, tt.want, "error")
 		})
 	}
-	after, err := client.Show(context.Background(), "config")
-	must(t, err)
+	after := assert.Got(client.Show(context.Background(), "config")).Must(t)
 	assert.Equal(t, after.Text(), before.Text(), "the configuration has changed")
 }

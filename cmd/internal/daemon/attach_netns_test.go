@@ -122,8 +122,7 @@ func TestEndBeforeProgramsCome(t *testing.T) {
 	assert.True(t, !r.d().attachNext(), "a switch that has ended attaches programs")
 	assert.Equal(t, r.attached("p1")+r.attached("p2"), 0, "programs are left")
 	if pins := r.d().pins; pins != "" {
-		left, err := filepath.Glob(string(pins) + "*")
-		must(t, err)
+		left := assert.Got(filepath.Glob(string(pins) + "*")).Must(t)
 		assert.Equal(t, len(left), 0, "%q are left", left)
 	}
 }

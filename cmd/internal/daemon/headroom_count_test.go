@@ -35,12 +35,10 @@ func TestMessagesOutliveTheirPort(t *testing.T) {
 	d.runner.View(func(*dataplane.Switch) { probe.Continue(headroom.Counters{Asked: 7}) })
 	d.mu.Unlock()
 	for _, away := range []string{"{}", "{p1: {interface: no-such, flow_control: off}}", "{}"} {
-		_, err := d.Apply(context.Background(), with(away))
-		must(t, err)
+		assert.Got(d.Apply(context.Background(), with(away))).Must(t)
 		asked, ok := counted(d)
 		assert.True(t, !ok, "%s: asked %d times, though nothing is measured", away, asked)
-		_, err = d.Apply(context.Background(), here)
-		must(t, err)
+		assert.Got(d.Apply(context.Background(), here)).Must(t)
 		asked, ok = counted(d)
 		assert.True(t, ok && asked == 7, "back from %s: asked %d times, told: %v; want 7", away, asked, ok)
 	}

@@ -66,8 +66,7 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	stop := h1.Send(Stream{To: 2, Prio: 3})
 	eventually(t, "the headroom is in use", func() bool { return held() > inForce()-4096 })
 	stop()
-	_, err := peer.Apply(t.Context(), withK(0))
-	must(t, err)
+	assert.Got(peer.Apply(t.Context(), withK(0))).Must(t)
 	eventually(t, "less is wanted", func() bool { held(); return target() < inForce()-10_000 })
 	high := inForce() // under load a little more may have been found
 	assert.Equal(t, r.d().followHeadroom(t.Context()), headroomRetry, "looked at again in")

@@ -107,8 +107,7 @@ func TestTurnAroundUnderLoad(t *testing.T) {
 	p.agreed(0, 1)
 	r := p.found(0)
 	assert.True(t, r.Idle.Samples != 0 && r.Busy.Samples == 0, "idle %+v, busy %+v", r.Idle, r.Busy)
-	_, err := p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})
-	must(t, err)
+	assert.Got(p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})).Must(t)
 	r = p.found(0)
 	assert.True(t, r.Busy.Samples != 0, "after a stream: idle %+v, busy %+v", r.Idle, r.Busy)
 	m := p.ends[0].metricsPorts()[0].Headroom

@@ -17,9 +17,8 @@ import (
 func TestTheHungOneOfSeveralSwitches(t *testing.T) {
 	var switches []*Daemon
 	for _, name := range []string{"a", "b", "c"} {
-		d, err := New(parse(t, fmt.Sprintf("name: %s\npreset: roce\nmetrics: {listen: off}\napi: {socket: %s}\n"+
-			"ports: {none0: {}}\n", name, filepath.Join(t.TempDir(), "s"))), slog.New(slog.DiscardHandler))
-		must(t, err)
+		d := assert.Got(New(parse(t, fmt.Sprintf("name: %s\npreset: roce\nmetrics: {listen: off}\napi: {socket: %s}\n"+
+			"ports: {none0: {}}\n", name, filepath.Join(t.TempDir(), "s"))), slog.New(slog.DiscardHandler))).Must(t)
 		t.Cleanup(func() { must(t, d.Close()) })
 		switches = append(switches, d)
 	}

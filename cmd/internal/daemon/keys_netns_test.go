@@ -68,8 +68,7 @@ func (r *keyed) of(base string, c *change) []byte {
 	if c != nil {
 		c.in(in)
 	}
-	text, err := yaml.Marshal(in)
-	must(r.T, err)
+	text := assert.Got(yaml.Marshal(in)).Must(r.T)
 	return []byte(r.names(string(text)))
 }
 

@@ -51,8 +51,7 @@ func TestSetNice(t *testing.T) {
 			threads(5)
 		}
 	}
-	all, err := os.ReadDir("/proc/self/task")
-	must(t, err)
+	all := assert.Got(os.ReadDir("/proc/self/task")).Must(t)
 	for _, entry := range all {
 		thread, err := strconv.Atoi(entry.Name())
 		must(t, err)

@@ -40,12 +40,10 @@ func (nobodyHeld) Release(int, uint8) {}
 
 // buffer/README.md says how much of a headroom frames of each size take, in cells of the usual size.
 func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
-	b, err := os.ReadFile("../../../buffer/README.md")
-	assert.Must(t, err)
+	b := assert.Got(os.ReadFile("../../../buffer/README.md")).Must(t)
 	const fcs = 4
-	m, err := buffer.New(buffer.Config{Cell: 256, Lossless: buffer.PoolConfig{Alpha: 1},
-		Lossy: buffer.PoolConfig{Alpha: 1}}, nobodyHeld{})
-	must(t, err)
+	m := assert.Got(buffer.New(buffer.Config{Cell: 256, Lossless: buffer.PoolConfig{Alpha: 1},
+		Lossy: buffer.PoolConfig{Alpha: 1}}, nobodyHeld{})).Must(t)
 	for _, size := range []int{64, 128, 257, 261, 1518} {
 		charge := m.Charge(size - fcs)
 		share := 100 * float64(frame.WireOctets(size-fcs)) / float64(charge)

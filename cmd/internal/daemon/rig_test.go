@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -106,8 +107,7 @@ func (p *pair) start(i int, keys string) {
 // apply puts other keys of an end in force.
 func (p *pair) apply(i int, keys string) {
 	p.T.Helper()
-	_, err := p.ends[i].Apply(p.T.Context(), parse(p.T, p.text(i, keys)))
-	must(p.T, err)
+	assert.Got(p.ends[i].Apply(p.T.Context(), parse(p.T, p.text(i, keys)))).Must(p.T)
 }
 
 // text is the configuration of an end.

@@ -84,8 +84,7 @@ func TestApplySaysWhatChanges(t *testing.T) {
 	yaml := []byte(strings.ReplaceAll(header("test", r.Dir+"/api.sock")+Lossless3+
 		"ports:\n  p1: {netns: NS, ring: {other: 4096}}\n  p2: {netns: NS, stations: 100}\n", "NS", r.Node.Path()))
 	for _, dry := range []bool{true, false} {
-		a, err := r.Source().Apply(t.Context(), "new.yaml", yaml, dry)
-		must(t, err)
+		a := assert.Got(r.Source().Apply(t.Context(), "new.yaml", yaml, dry)).Must(t)
 		var keys []string
 		for _, c := range a.Changes {
 			keys = append(keys, c.Key)
@@ -127,8 +126,7 @@ func TestDryRunRefusesWhatApplyRefuses(t *testing.T) {
 func TestApplyKeepsMetricsOfTheCommandLine(t *testing.T) {
 	r := start(t, 2, Setup{Keys: Lossless3})
 	d := r.d()
-	given, err := d.published.Load().cfg.WithMetrics("127.0.0.1:1")
-	must(t, err)
+	given := assert.Got(d.published.Load().cfg.WithMetrics("127.0.0.1:1")).Must(t)
 	d.mu.Lock()
 	d.cfg = given
 	d.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -27,8 +28,7 @@ type watchedSwitch struct {
 func newWatchedSwitch(t testing.TB, yaml string) *watchedSwitch {
 	t.Helper()
 	s := &watchedSwitch{watchdog: newWatchdog(discards), cfg: parse(t, yaml), ports: map[int]dataplane.PortConfig{}}
-	o, err := NewOfflineSwitch(s.cfg)
-	must(t, err)
+	o := assert.Got(NewOfflineSwitch(s.cfg)).Must(t)
 	t.Cleanup(func() { must(t, o.Close()) })
 	s.sw, s.view.Switch = o.sw, o.sw
 	for i := range s.cfg.Ports {

@@ -33,8 +33,7 @@ func unpluggedLog(t *testing.T, keys, port string, log *slog.Logger) *Daemon {
 		text += fmt.Sprintf("  %s: {interface: nowhere-%s, speed: 1G, %s}\n", name, name, port)
 	}
 	c := parse(t, text+stations)
-	d, err := New(c, log)
-	must(t, err)
+	d := assert.Got(New(c, log)).Must(t)
 	return d
 }
 

@@ -12,10 +12,9 @@ import (
 
 // A resume threshold is bounded by what the ports share. When another port gives headroom back, it is as wanted.
 func TestXonFollowsWhatIsShared(t *testing.T) {
-	d, err := New(parse(t, fmt.Sprintf("name: a\npreset: roce\nbuffer: {lossless: {size: 4MiB}}\n"+
+	d := assert.Got(New(parse(t, fmt.Sprintf("name: a\npreset: roce\nbuffer: {lossless: {size: 4MiB}}\n"+
 		"metrics: {listen: off}\napi: {socket: %s}\nports: {none0: {speed: 1G}, none1: {speed: 1G}}\n",
-		filepath.Join(t.TempDir(), "s"))), slog.New(slog.DiscardHandler))
-	must(t, err)
+		filepath.Join(t.TempDir(), "s"))), slog.New(slog.DiscardHandler))).Must(t)
 	t.Cleanup(func() { must(t, d.Close()) })
 	d.mu.Lock()
 	defer d.mu.Unlock()

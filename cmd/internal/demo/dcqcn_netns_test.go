@@ -13,8 +13,7 @@ import (
 // phases leaves results though its ends have sent nothing.
 func TestCongestionSeconds(t *testing.T) {
 	labtest.Require(t)
-	r, err := DCQCN(context.Background(), Options{Seconds: 0.1, Speed: 100_000_000})
-	must(t, err)
+	r := assert.Got(DCQCN(context.Background(), Options{Seconds: 0.1, Speed: 100_000_000})).Must(t)
 	assert.True(t, r.Seconds == 0.4 && len(r.Congestion) == 2, "a load of %v s, and %+v", r.Seconds, r.Congestion)
 }
 

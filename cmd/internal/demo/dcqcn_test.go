@@ -113,9 +113,8 @@ func TestCongestionText(t *testing.T) {
 
 // A switch that answers slowly is not asked after the load, but for a look that begins late.
 func TestMeanQueue(t *testing.T) {
-	answer, err := json.Marshal(&api.Queues{Header: api.Header{Schema: api.Schema},
-		Ports: []api.QueuesPort{{Port: bottleneck, Queues: []api.Queue{3: {Bytes: 700}}}}})
-	must(t, err)
+	answer := assert.Got(json.Marshal(&api.Queues{Header: api.Header{Schema: api.Schema},
+		Ports: []api.QueuesPort{{Port: bottleneck, Queues: []api.Queue{3: {Bytes: 700}}}}})).Must(t)
 	p := &phase{seconds: 200 * time.Millisecond}
 	asked, late := 0, 0
 	p.switches = []*switchNode{answeringSwitch(t, func(w http.ResponseWriter, _ *http.Request) {

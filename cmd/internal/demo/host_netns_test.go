@@ -32,10 +32,9 @@ func TestHostsWithoutIperf3(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var end, text, page strings.Builder
 	var said []string // progress and results
-	r, err := Hosts(context.Background(), Options{Seconds: 1, Speed: 100_000_000, Record: true,
+	r := assert.Got(Hosts(context.Background(), Options{Seconds: 1, Speed: 100_000_000, Record: true,
 		Progress: func(line string) { said = append(said, line) },
-		Results:  func(text string) error { said = append(said, text); return nil }})
-	must(t, err)
+		Results:  func(text string) error { said = append(said, text); return nil }})).Must(t)
 	must(t, errors.Join(r.End(&end), r.Text(&text)))
 	assert.True(t, len(said) == 4 && strings.HasPrefix(said[2], "phase 2/2, about ") &&
 		said[1]+said[3]+end.String() == text.String(), "as phases begin and end: %q, and then:\n%s", said, end.String())

@@ -23,8 +23,7 @@ func TestCrashFails(t *testing.T) {
 	labtest.Require(t)
 	t.Setenv(crashVariable, "1")
 	begun := time.Now()
-	r, err := Incast(context.Background(), short)
-	must(t, err)
+	r := assert.Got(Incast(context.Background(), short)).Must(t)
 	assert.MustBeTrue(t, len(r.Phases) == 1 && len(r.Checks) == 2,
 		"phases %+v, checks %+v, want one phase and two checks", r.Phases, r.Checks)
 	c := r.Checks[0]
@@ -82,18 +81,15 @@ func TestHangupLeavesNothing(t *testing.T) {
 	dir := labtest.TempDir(t)
 	cmd := exec.CommandContext(t.Context(), labtest.Program(t), "demo", "incast", "--speed", "10M", "--seconds", "60")
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-	progress, err := cmd.StderrPipe()
-	must(t, err)
+	progress := assert.Got(cmd.StderrPipe()).Must(t)
 	must(t, cmd.Start())
 	made := func() bool {
-		left, err := os.ReadDir(dir)
-		must(t, err)
+		left := assert.Got(os.ReadDir(dir)).Must(t)
 		return len(left) > 0
 	}
 	labtest.Eventually(t, "the demo builds a lab", made)
 	must(t, cmd.Process.Signal(syscall.SIGHUP))
-	said, err := io.ReadAll(progress)
-	must(t, err)
+	said := assert.Got(io.ReadAll(progress)).Must(t)
 	_ = cmd.Wait()
 	status, left := cmd.ProcessState.ExitCode(), made()
 	assert.True(t, status == 2 && !left && strings.Contains(string(said), "could not run"),

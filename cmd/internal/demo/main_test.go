@@ -19,6 +19,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/daemon"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 var must = labtest.Must
@@ -46,8 +47,7 @@ func TestMain(m *testing.M) {
 func answeringSwitch(t *testing.T, answer http.HandlerFunc) *switchNode {
 	t.Helper()
 	socket := filepath.Join(labtest.TempDir(t), "s1.sock")
-	l, err := net.Listen("unix", socket)
-	must(t, err)
+	l := assert.Got(net.Listen("unix", socket)).Must(t)
 	s := httptest.NewUnstartedServer(answer)
 	must(t, s.Listener.Close())
 	s.Listener = l

@@ -87,8 +87,7 @@ func TestRecordAllOrNone(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		p := &phase{course: &course{}}
 		for i := range 2 {
-			state, err := json.Marshal(&api.State{Header: api.Header{Schema: api.Schema}})
-			must(t, err)
+			state := assert.Got(json.Marshal(&api.State{Header: api.Header{Schema: api.Schema}})).Must(t)
 			s := answeringSwitch(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodPost && cleared.Add(1) == 2 || refuses && i == 1 && refused.Add(1) == 2 {
 					cancel()
@@ -166,7 +165,8 @@ func TestReportPageForEverybody(t *testing.T) {
 		return webtest.Eval[string](p, `(() => {
 			const plots = document.querySelector(".plots"), r = plots.children[1].getBoundingClientRect();
 			plots.children[1].dispatchEvent(new PointerEvent("`+event+`", {clientX: r.left + r.width * 470 / 480, clientY: r.top, bubbles: true}));
-			return [plots.previousElementSibling, ...plots.querySelectorAll("g text")].map(e => e.textContent).join("|");
+			return [plots.previousElementSibling,
+				...plots.querySelectorAll("g text")].map(e => e.textContent).join("|");
 		})()`)
 	}
 	for _, want := range []string{"2.0 s after the load began|", "|h1 to s1:p1: 5.00|",

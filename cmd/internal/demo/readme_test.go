@@ -12,8 +12,7 @@ import (
 // shown returns what a README shows below a command.
 func shown(t *testing.T, file, command string) (lines []string) {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	must(t, err)
+	b := assert.Got(os.ReadFile(file)).Must(t)
 	_, text, _ := strings.Cut(string(b), "```console\n$ "+command+"\n")
 	text, _, _ = strings.Cut(text, "```")
 	text, _, _ = strings.Cut(text, "\n$ ")

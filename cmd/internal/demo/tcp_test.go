@@ -31,11 +31,9 @@ func TestReadUntil(t *testing.T) {
 
 // A drain ends with its context, though its peer neither sends nor closes.
 func TestDrainEndsWithItsContext(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	l := assert.Got(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	defer func() { _ = l.Close() }()
-	c, err := net.Dial("tcp", l.Addr().String())
-	must(t, err)
+	c := assert.Got(net.Dial("tcp", l.Addr().String())).Must(t)
 	defer func() { _ = c.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan received, 1)

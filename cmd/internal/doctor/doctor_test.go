@@ -341,8 +341,7 @@ func TestGolden(t *testing.T) {
 	f.Process.Capabilities = 0
 	f.NotSeen = []string{"the far end of eth2: it has no name"}
 	r := Judge(f)
-	b, err := json.MarshalIndent(r, "", "  ")
-	must(t, err)
+	b := assert.Got(json.MarshalIndent(r, "", "  ")).Must(t)
 	for name, got := range map[string]string{"doctor.json": string(b) + "\n", "doctor.txt": r.Text(),
 		"detail.txt":  r.Detail(),
 		"healthy.txt": Judge(healthy(t)).Text()} {

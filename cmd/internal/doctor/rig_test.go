@@ -50,15 +50,13 @@ func runIn(t *testing.T, n *lab.Node, command string) {
 
 func (r *rig) ofFile() *api.Doctor {
 	r.t.Helper()
-	f, err := OfFile(r.file)
-	must(r.t, err)
+	f := assert.Got(OfFile(r.file)).Must(r.t)
 	return judgeHere(f)
 }
 
 func (r *rig) ofSwitch() *api.Doctor {
 	r.t.Helper()
-	f, err := OfSwitch(context.Background(), r.socket)
-	must(r.t, err)
+	f := assert.Got(OfSwitch(context.Background(), r.socket)).Must(r.t)
 	return judgeHere(f)
 }
 

@@ -64,9 +64,8 @@ func TestLinkTraps(t *testing.T) {
 			assert.True(t, f != nil && f.Key != nil && *f.Key == "ports.p1.send: packet", "at the far end: %+v", f)
 		}},
 		{"rps", func(t *testing.T, r *rig) {
-			p, err := r.sw.Start(lab.Command{Argv: []string{"unshare", "--mount", "sh", "-c",
-				"mount -t sysfs sysfs /sys && echo 3 >/sys/class/net/p1/queues/rx-0/rps_cpus"}})
-			must(t, err)
+			p := assert.Got(r.sw.Start(lab.Command{Argv: []string{"unshare", "--mount", "sh", "-c",
+				"mount -t sysfs sysfs /sys && echo 3 >/sys/class/net/p1/queues/rx-0/rps_cpus"}})).Must(t)
 			must(t, p.Wait())
 		}},
 		{"qdisc", func(t *testing.T, r *rig) { runIn(t, r.h, "tc qdisc add dev dr0 root pfifo limit 10") }},
@@ -99,13 +98,11 @@ func TestCapabilities(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root may give a program rights")
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "doctor")
-	must(t, err)
+	dir := assert.Got(os.MkdirTemp("/var/tmp", "doctor")).Must(t)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	must(t, os.Chmod(dir, 0o755))
 	program, file := filepath.Join(dir, "pfcswitch"), filepath.Join(dir, "switch.yaml")
-	b, err := os.ReadFile(labtest.Program(t))
-	must(t, err)
+	b := assert.Got(os.ReadFile(labtest.Program(t))).Must(t)
 	must(t, os.WriteFile(program, b, 0o755))
 	must(t, os.WriteFile(file, []byte("ports: {lo: {force: true}}\n"), 0o644))
 	doctor := func() string {
@@ -186,8 +183,7 @@ func TestVLANFiltered(t *testing.T) {
 	r := newRig(t)
 	daemontest.Start(t, r.socket, "preset: roce\nports: {p1: {tagged: [20], netns: "+r.sw.Path()+"}}\n")
 	look := func() *api.Doctor {
-		f, err := OfSwitch(t.Context(), r.socket)
-		must(t, err)
+		f := assert.Got(OfSwitch(t.Context(), r.socket)).Must(t)
 		f.Targets[0].Survey.Peer.VLANs = []port.VLANLink{{Name: "dr0.10", VID: 10, Mapped: true}}
 		return Judge(f)
 	}
@@ -210,8 +206,7 @@ ports:
   t1: {kind: tap, netns: `+r.sw.Path()+`}
 fdb: [{mac: "02:00:00:00:00:02", vlan: 1, port: p2}]
 `)
-	w, err := linkcheck.Open(r.h.Path(), "dr0")
-	must(t, err)
+	w := assert.Got(linkcheck.Open(r.h.Path(), "dr0")).Must(t)
 	b := make([]byte, 1500)
 	copy(b, []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0x60, 0, 0x88, 0xb5})
 	for range 20_000 { // far more than the shared segment takes, while p2 sends 10 Mbit/s
@@ -223,8 +218,7 @@ fdb: [{mac: "02:00:00:00:00:02", vlan: 1, port: p2}]
 	eventually(t, "frames are lost", func() bool { return find(r.ofSwitch(), "lossless-lost") != nil })
 	var last uint64
 	eventually(t, "the ring is empty", func() bool {
-		reply, err := api.NewClient(r.socket).Show(t.Context(), "ports")
-		must(t, err)
+		reply := assert.Got(api.NewClient(r.socket).Show(t.Context(), "ports")).Must(t)
 		n := reply.(*api.Ports).Ports[0].ReceiveFrames
 		same := n == last
 		last = n

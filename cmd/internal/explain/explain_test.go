@@ -76,10 +76,8 @@ func TestOffline(t *testing.T) {
 	} {
 		f := given(test.dst)
 		test.change(&f)
-		q, err := f.Request(test.in)
-		must(t, err)
-		e, err := Offline(file, []api.TraceRequest{q, q})
-		must(t, err)
+		q := assert.Got(f.Request(test.in)).Must(t)
+		e := assert.Got(Offline(file, []api.TraceRequest{q, q})).Must(t)
 		got := e.Frames[0]
 		var ports []string
 		for _, c := range got.Copies {

@@ -23,8 +23,7 @@ type counted map[string][3]uint64
 
 func count(t *testing.T, socket string) counted {
 	t.Helper()
-	r, err := api.NewClient(socket).Show(context.Background(), "ports")
-	must(t, err)
+	r := assert.Got(api.NewClient(socket).Show(context.Background(), "ports")).Must(t)
 	all := counted{}
 	for _, p := range r.(*api.Ports).Ports {
 		all[p.Port] = [3]uint64{p.ReceiveFrames, p.DroppedFrames, p.TransmitFrames}
@@ -44,8 +43,7 @@ func TestRunningSwitch(t *testing.T) {
 	}
 	daemontest.Start(t, socket, yaml+"fdb: [{mac: \"02:00:00:00:00:02\", vlan: 1, port: p2}, {mac: "+
 		"\"02:00:00:00:00:03\", vlan: 10, port: p3}]\n")
-	w, err := linkcheck.Open(h.Path(), "e1")
-	must(t, err)
+	w := assert.Got(linkcheck.Open(h.Path(), "e1")).Must(t)
 	t.Cleanup(func() { must(t, w.Close()) })
 
 	random := rand.New(rand.NewPCG(1, 2))
@@ -56,10 +54,8 @@ func TestRunningSwitch(t *testing.T) {
 			"02:00:00:00:00:01", "01:80:c2:00:00:05"}[random.IntN(6)],
 			Src: "02:00:00:00:00:01", VLAN: pick(-1, 0, 1, 10, 20), PCP: pick(-1, 3, 0), DSCP: pick(-1, 26), ECN: true,
 			EtherType: -1, GSO: -1, Octets: pick(64, 500, 1514)}
-		q, err := f.Request("p1")
-		must(t, err)
-		e, err := Running(t.Context(), socket, []api.TraceRequest{q})
-		must(t, err)
+		q := assert.Got(f.Request("p1")).Must(t)
+		e := assert.Got(Running(t.Context(), socket, []api.TraceRequest{q})).Must(t)
 		compare(t, &e.Frames[0], socket, func() {
 			_, _, err := w.Send(q.Frame, q.Vnet)
 			must(t, err)

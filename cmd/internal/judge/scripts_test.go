@@ -96,8 +96,7 @@ func TestCIRunSaysThatItIsCI(t *testing.T) {
 // folder first, and with its temporary files there.
 func ordinaryBench(t *testing.T, folder string, args ...string) (status int, out string) {
 	t.Helper()
-	script, err := os.Open("../../../scripts/bench.sh")
-	must(t, err)
+	script := assert.Got(os.Open("../../../scripts/bench.sh")).Must(t)
 	defer func() { _ = script.Close() }()
 	c := exec.Command("bash", append([]string{"-s", "--"}, args...)...)
 	c.Stdin, c.Dir, c.Env = script, "/", append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "TMPDIR="+folder)
@@ -123,8 +122,7 @@ func TestBenchAsOrdinaryUser(t *testing.T) {
 func TestBenchStage(t *testing.T) {
 	dir := t.TempDir()
 	const fakeBench = "#!/bin/bash\n[ $BENCH_STATUS != 0 ] || tee \"$3\" \"$5\" <<< {}\nexit $BENCH_STATUS\n"
-	text, err := os.ReadFile("../../../scripts/test.sh")
-	must(t, err)
+	text := assert.Got(os.ReadFile("../../../scripts/test.sh")).Must(t)
 	install(t, filepath.Join(dir, "scripts/test.sh"), string(text))
 	install(t, filepath.Join(dir, "scripts/bench.sh"), fakeBench)
 	install(t, filepath.Join(dir, "bin/go"), fakeGo)

@@ -300,8 +300,7 @@ func TestGolden(t *testing.T) {
 	r := check(w)
 	silent := newWire()
 	silent.peer = false
-	b, err := json.MarshalIndent(r, "", "  ")
-	must(t, err)
+	b := assert.Got(json.MarshalIndent(r, "", "  ")).Must(t)
 	for name, got := range map[string]string{"linkcheck.json": string(b) + "\n", "linkcheck.txt": r.Text(),
 		"silent.txt": check(silent).Text()} {
 		golden.Check(t, name, got)

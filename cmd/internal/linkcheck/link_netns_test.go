@@ -40,11 +40,9 @@ func checkLink(t *testing.T, n *lab.Node, patience time.Duration) map[string]api
 
 func rows(t *testing.T, o *Options) map[string]api.LinkTest {
 	t.Helper()
-	w, err := Open(o.Netns, o.Interface)
-	must(t, err)
+	w := assert.Got(Open(o.Netns, o.Interface)).Must(t)
 	defer func() { _ = w.Close() }()
-	r, err := Run(t.Context(), o, w, 99)
-	must(t, err)
+	r := assert.Got(Run(t.Context(), o, w, 99)).Must(t)
 	t.Logf("\n%s", r.Text())
 	all := map[string]api.LinkTest{}
 	for _, c := range r.Checks {
@@ -67,8 +65,7 @@ func want(t *testing.T, all map[string]api.LinkTest, check, verdict, out, back s
 // startAnswer answers on an interface until the test ends.
 func startAnswer(t *testing.T, n *lab.Node, name string) {
 	t.Helper()
-	w, err := Open(n.Path(), name)
-	must(t, err)
+	w := assert.Got(Open(n.Path(), name)).Must(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); Answer(ctx, &macctl.DefaultMeasurementFormat, w) }()
@@ -148,8 +145,7 @@ func TestSwitchAnswers(t *testing.T) {
 	assert.True(t, mine.Interface == "p1" && mine.Netns == sw.Path() && mine.Format == o.Format,
 		"port p1 is %s in %s with %v", mine.Interface, mine.Netns, mine.Format)
 	assert.Fails(t, mine.OfPort(t.Context(), socket, "p9"), "there are p1", "port p9")
-	w, err := Open(h.Path(), "e0")
-	must(t, err)
+	w := assert.Got(Open(h.Path(), "e0")).Must(t)
 	t.Cleanup(func() { must(t, w.Close()) })
 	answering, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -49,11 +49,9 @@ func requireUsers(t *testing.T) {
 func withFileCapabilities(t *testing.T) string {
 	t.Helper()
 	dir := labtest.TempDir(t)
-	b, err := os.ReadFile(program(t))
-	must(t, err)
+	b := assert.Got(os.ReadFile(program(t))).Must(t)
 	must(t, os.WriteFile(filepath.Join(dir, "pfcswitch"), b, 0o755))
-	command, err := runCommand("build", "setcap")
-	must(t, err)
+	command := assert.Got(runCommand("build", "setcap")).Must(t)
 	must(t, inBuildStage(command, dir))
 	return filepath.Join(dir, "pfcswitch")
 }
@@ -96,8 +94,7 @@ func (p *machine) start(t *testing.T, keys string, command ...string) *lab.Proce
 // status returns a line of a process's status.
 func status(t *testing.T, pid int, key string) string {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	must(t, err)
+	b := assert.Got(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))).Must(t)
 	for line := range strings.Lines(string(b)) {
 		if value, ok := strings.CutPrefix(line, key+":"); ok {
 			return strings.TrimSpace(value)

@@ -92,8 +92,7 @@ func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.P
 	env := []string{fmt.Sprintf("CLAB_INTFS=%d", links), "PATH=" + filepath.Dir(program(t)) + ":" + os.Getenv("PATH")}
 	argv := slices.Clone(n.argv)
 	for inside, here := range n.files {
-		text, err := os.ReadFile(here)
-		must(t, err)
+		text := assert.Got(os.ReadFile(here)).Must(t)
 		own := strings.Replace(string(text), "\napi: {socket: auto}", "\napi: {socket: "+socket+"}", 1)
 		shadow := write(t, strings.TrimSuffix(socket, ".sock")+".yaml", own)
 		for i := range argv {
@@ -114,7 +113,6 @@ func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.P
 	if path.Base(argv[0]) == "pfcswitch" { // the same where it is installed and in the PATH
 		argv[0] = program(t)
 	}
-	p, err := at.Start(lab.Command{Name: "container", Argv: argv, Env: env})
-	must(t, err)
+	p := assert.Got(at.Start(lab.Command{Name: "container", Argv: argv, Env: env})).Must(t)
 	return p
 }

@@ -143,8 +143,7 @@ func TestDockerignore(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}",
 		"./cmd/pfcswitch")
 	list.Dir = root
-	out, err := list.Output()
-	must(t, err)
+	out := assert.Got(list.Output()).Must(t)
 	for _, pkg := range strings.Fields(string(out)) {
 		top := strings.Split(strings.TrimPrefix(pkg, "pfcswitch/"), "/")[0]
 		assert.True(t, slices.Contains(lines, "!"+top), "%s is left out", top)

@@ -80,26 +80,20 @@ type (
 // clabSchema is the part of containerlab's schema that our files use.
 func clabSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	b, err := os.ReadFile("testdata/clab.schema.json")
-	must(t, err)
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	must(t, err)
+	b := assert.Got(os.ReadFile("testdata/clab.schema.json")).Must(t)
+	parsed := assert.Got(jsonschema.UnmarshalJSON(bytes.NewReader(b))).Must(t)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	must(t, c.AddResource("clab.json", parsed))
-	s, err := c.Compile("clab.json")
-	must(t, err)
+	s := assert.Got(c.Compile("clab.json")).Must(t)
 	return s
 }
 
 func readClab(t *testing.T, file string) topology {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	must(t, err)
-	text, err := yaml.YAMLToJSON(b)
-	must(t, err)
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	must(t, err)
+	b := assert.Got(os.ReadFile(file)).Must(t)
+	text := assert.Got(yaml.YAMLToJSON(b)).Must(t)
+	v := assert.Got(jsonschema.UnmarshalJSON(bytes.NewReader(text))).Must(t)
 	assert.NoError(t, clabSchema(t).Validate(v), "%s", file)
 	var c clabFile
 	must(t, yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&c))
@@ -126,8 +120,7 @@ func readClab(t *testing.T, file string) topology {
 		for i, end := range ends {
 			out.ends = append(out.ends, end.Node+":"+end.Interface)
 			if end.MAC != "" {
-				out.macs[i], err = net.ParseMAC(end.MAC)
-				must(t, err)
+				out.macs[i] = assert.Got(net.ParseMAC(end.MAC)).Must(t)
 			}
 		}
 		all.links = append(all.links, out)
@@ -154,19 +147,16 @@ func command(t *testing.T, cmd string) []string {
 // names, types and numbers.
 func kne(t *testing.T) protoreflect.MessageDescriptor {
 	t.Helper()
-	schema, err := os.ReadFile("testdata/kne.txtpb")
-	must(t, err)
+	schema := assert.Got(os.ReadFile("testdata/kne.txtpb")).Must(t)
 	var d descriptorpb.FileDescriptorProto
 	must(t, prototext.Unmarshal(schema, &d))
-	file, err := protodesc.NewFile(&d, nil)
-	must(t, err)
+	file := assert.Got(protodesc.NewFile(&d, nil)).Must(t)
 	return file.Messages().ByName("Topology")
 }
 
 func readKNE(t *testing.T, file string) topology {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	must(t, err)
+	b := assert.Got(os.ReadFile(file)).Must(t)
 	m := dynamicpb.NewMessage(kne(t))
 	must(t, prototext.Unmarshal(b, m))
 	for _, line := range []string{"kind load docker-image " + labexport.Image + " ",
@@ -206,8 +196,7 @@ func readKNE(t *testing.T, file string) topology {
 
 func readNetlab(t *testing.T, file string) topology {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	must(t, err)
+	b := assert.Got(os.ReadFile(file)).Must(t)
 	var c struct {
 		Provider string
 		Device   string `yaml:"defaults.device"`
@@ -243,12 +232,10 @@ func readNetlab(t *testing.T, file string) topology {
 func files(t *testing.T) map[string]topology {
 	t.Helper()
 	all := map[string]topology{"netlab": readNetlab(t, filepath.Join(root, "scripts/netlab/topology.yml"))}
-	labs, err := filepath.Glob(filepath.Join(root, "scripts/lab/*.yaml"))
-	must(t, err)
+	labs := assert.Got(filepath.Glob(filepath.Join(root, "scripts/lab/*.yaml"))).Must(t)
 	for _, file := range labs {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		whole, err := config.LoadTopology(file)
-		must(t, err)
+		whole := assert.Got(config.LoadTopology(file)).Must(t)
 		add := func(name string, top topology, of *config.Topology) {
 			top.addresses = map[string][]string{}
 			for i, h := range of.Hosts {
@@ -262,8 +249,7 @@ func files(t *testing.T) map[string]topology {
 		add("clab/"+name, readClab(t, export(t, file, "clab")), whole)
 		add("kne/"+name, readKNE(t, export(t, file, "kne")), whole)
 		for _, p := range whole.Parts {
-			part, err := whole.Part(p.Name)
-			must(t, err)
+			part := assert.Got(whole.Part(p.Name)).Must(t)
 			add("clab/"+part.Name, readClab(t, export(t, file, "clab", "--part", p.Name)), part)
 		}
 	}
@@ -323,8 +309,7 @@ func TestLabFiles(t *testing.T) {
 		}
 		for of, n := range top.nodes {
 			for inside, here := range n.files {
-				text, err := os.ReadFile(here)
-				must(t, err)
+				text := assert.Got(os.ReadFile(here)).Must(t)
 				if !good[string(text)] {
 					out, err := exec.Command(program(t), "check", here).CombinedOutput()
 					good[string(text)] = err == nil

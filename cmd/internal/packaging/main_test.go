@@ -49,8 +49,7 @@ func inBuildStage(command, dir string) error {
 
 func program(t testing.TB) string {
 	t.Helper()
-	path, err := build()
-	must(t, err)
+	path := assert.Got(build()).Must(t)
 	return path
 }
 
@@ -119,16 +118,14 @@ func waitUntil(t testing.TB, p *lab.Process, healthy func() bool) {
 // checkTraffic sends from each host to the sink, and wants every frame of priority 3.
 func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from map[*lab.Node]string) (held int64) {
 	t.Helper()
-	sink, err := to.Start(lab.Command{Argv: []string{program(t), "sink", name, "--speed", "200M", "--expect",
-		fmt.Sprint(len(from)), "-j"}})
-	must(t, err)
+	sink := assert.Got(to.Start(lab.Command{Argv: []string{program(t), "sink", name, "--speed", "200M", "--expect",
+		fmt.Sprint(len(from)), "-j"}})).Must(t)
 	var senders []*lab.Process
 	var reports []*bytes.Buffer // without what a sender says where the sink has not started yet
 	for node, wire := range from {
 		report := new(bytes.Buffer)
-		p, err := node.Start(lab.Command{Argv: []string{program(t), "send", wire, "--speed", "200M", "--flow",
-			"3:octets=1400", "--seconds", fmt.Sprint(seconds), "-j"}, Stdout: report})
-		must(t, err)
+		p := assert.Got(node.Start(lab.Command{Argv: []string{program(t), "send", wire, "--speed", "200M", "--flow",
+			"3:octets=1400", "--seconds", fmt.Sprint(seconds), "-j"}, Stdout: report})).Must(t)
 		senders, reports = append(senders, p), append(reports, report)
 	}
 	for _, p := range append(senders, sink) {

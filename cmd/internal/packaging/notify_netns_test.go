@@ -20,8 +20,7 @@ type manager struct {
 
 func listen(t *testing.T, path string) *manager {
 	t.Helper()
-	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	must(t, err)
+	c := assert.Got(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})).Must(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return &manager{t, c}
 }
@@ -31,8 +30,7 @@ func (m *manager) next(dogs bool) []string {
 	m.t.Helper()
 	must(m.t, m.c.SetReadDeadline(time.Now().Add(20*time.Second)))
 	for b := make([]byte, 1024); ; {
-		n, err := m.c.Read(b)
-		must(m.t, err)
+		n := assert.Got(m.c.Read(b)).Must(m.t)
 		if text := strings.TrimSpace(string(b[:n])); dogs || text != "WATCHDOG=1" {
 			return strings.Split(text, "\n")
 		}

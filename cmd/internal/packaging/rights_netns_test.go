@@ -36,8 +36,7 @@ func TestRightsOfTheSwitch(t *testing.T) {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", proc.Pid()))
 	must(t, err)
 	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		must(t, err)
+		id := assert.Got(strconv.Atoi(thread.Name())).Must(t)
 		for key, want := range map[string]string{"CapEff": kept, "CapPrm": kept, "CapBnd": kept,
 			"CapAmb":     "0000000000000000",
 			"NoNewPrivs": "1", "Seccomp": "2"} {
@@ -79,11 +78,9 @@ func TestRightsOfTheSwitch(t *testing.T) {
 // realTimeThreads counts those of a process.
 func realTimeThreads(t *testing.T, pid int) (n int) {
 	t.Helper()
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	must(t, err)
+	threads := assert.Got(os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))).Must(t)
 	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		must(t, err)
+		id := assert.Got(strconv.Atoi(thread.Name())).Must(t)
 		if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_FIFO {
 			n++
 		}
@@ -94,8 +91,7 @@ func realTimeThreads(t *testing.T, pid int) (n int) {
 // assists is what the programs in the kernel do, by port, as JSON.
 func (p *machine) assists(t *testing.T) map[string]string {
 	t.Helper()
-	out, err := exec.Command(program(t), "show", "ports", "-j", "-s", p.socket()).Output()
-	must(t, err)
+	out := assert.Got(exec.Command(program(t), "show", "ports", "-j", "-s", p.socket()).Output()).Must(t)
 	var reply struct {
 		Ports []struct {
 			Port   string
@@ -121,11 +117,9 @@ func TestClientsAreBounded(t *testing.T) {
 	before, files := resident(t, proc.Pid()), openFiles(t, proc.Pid())
 	open := 0
 	for range slow {
-		c, err := net.Dial("unix", p.socket())
-		must(t, err)
+		c := assert.Got(net.Dial("unix", p.socket())).Must(t)
 		defer func() { _ = c.Close() }()
-		_, err = io.WriteString(c, "POST /v1/apply HTTP/1.1\r\nHost: switch\r\nContent-Le")
-		must(t, err)
+		assert.Got(io.WriteString(c, "POST /v1/apply HTTP/1.1\r\nHost: switch\r\nContent-Le")).Must(t)
 		open = max(open, openFiles(t, proc.Pid())-files)
 	}
 	assert.True(t, open >= connections/2 && open <= connections+8, // a few are being opened and closed
@@ -185,8 +179,7 @@ func (p *machine) checkScrapes(t *testing.T, clients, times int) {
 // openFiles is how many files and sockets a process has open.
 func openFiles(t *testing.T, pid int) int {
 	t.Helper()
-	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	must(t, err)
+	all := assert.Got(os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))).Must(t)
 	return len(all)
 }
 
@@ -200,7 +193,6 @@ func (zeros) Read(b []byte) (int, error) {
 // resident is the memory of a process, in octets.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
-	kib, err := strconv.Atoi(strings.TrimSuffix(status(t, pid, "VmRSS"), " kB"))
-	must(t, err)
+	kib := assert.Got(strconv.Atoi(strings.TrimSuffix(status(t, pid, "VmRSS"), " kB"))).Must(t)
 	return kib << 10
 }

@@ -36,8 +36,7 @@ func TestShowUnderLoad(t *testing.T) {
 		}
 		yaml += fmt.Sprintf("  p%d: {speed: 1G}\n", n)
 	}
-	mac, err := hosts[1].MAC("eth0")
-	must(t, err)
+	mac := assert.Got(hosts[1].MAC("eth0")).Must(t)
 	dir := labtest.TempDir(t)
 	socket := filepath.Join(dir, "show.sock")
 	path := write(t, filepath.Join(dir, "show.yaml"), fmt.Sprintf("name: show\npreset: roce\napi: {socket: %s}\nfdb: "+
@@ -52,8 +51,7 @@ func TestShowUnderLoad(t *testing.T) {
 		t.Cleanup(func() { _ = p.Stop(unix.SIGKILL, time.Second) })
 	}
 	eventually(t, "both senders are held", func() bool {
-		r, err := api.NewClient(socket).Show(t.Context(), "pfc")
-		must(t, err)
+		r := assert.Got(api.NewClient(socket).Show(t.Context(), "pfc")).Must(t)
 		held := 0
 		for _, p := range r.(*api.PFC).Ports {
 			if len(p.Priorities) > 3 && p.Priorities[3].SentFrames > 2 {

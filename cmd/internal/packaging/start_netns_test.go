@@ -18,8 +18,7 @@ import (
 func TestStartToForwarding(t *testing.T) {
 	const limit, rounds = 300 * time.Millisecond, 5
 	p := newMachine(t)
-	mac, err := p.h2.MAC("eth0")
-	must(t, err)
+	mac := assert.Got(p.h2.MAC("eth0")).Must(t)
 	path := write(t, filepath.Join(p.dir, "start.yaml"), fmt.Sprintf("name: sw\npreset: roce\napi: {socket: "+
 		"%s}\nports: {p1: {}, p2: {}}\n", p.socket()))
 	sender := run(t, p.h1, nil, "send", "eth0", "--no-sink", "--to", mac.String(), "--flow", "3:rate=10M",
@@ -53,8 +52,7 @@ func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.
 	begun := time.Now()
 	proc := run(t, p.sw, nil, "run", "-c", path)
 	for {
-		now, err := p.h2.Stats("eth0")
-		must(t, err)
+		now := assert.Got(p.h2.Stats("eth0")).Must(t)
 		if now.ReceivedBytes >= before.ReceivedBytes+1500 {
 			break
 		}
@@ -74,8 +72,7 @@ func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.
 // waited returns how long one thread of a process, the one that did so longest, was ready to run and had no CPU.
 func waited(t *testing.T, pid int) (longest time.Duration) {
 	t.Helper()
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	must(t, err)
+	threads := assert.Got(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))).Must(t)
 	for _, path := range threads {
 		b, err := os.ReadFile(path)
 		if err != nil {

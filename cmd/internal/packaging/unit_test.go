@@ -15,8 +15,7 @@ import (
 // read returns a file of the project.
 func read(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, path))
-	must(t, err)
+	b := assert.Got(os.ReadFile(filepath.Join(root, path))).Must(t)
 	return string(b)
 }
 

@@ -39,8 +39,7 @@ func TestWiresharkProfile(t *testing.T) {
 	must(t, w.WriteFileHeader(65536, layers.LinkTypeEthernet))
 	var comments []string
 	for _, frame := range profileFrames {
-		b, err := hex.DecodeString(strings.ReplaceAll(frame.hex, " ", ""))
-		must(t, err)
+		b := assert.Got(hex.DecodeString(strings.ReplaceAll(frame.hex, " ", ""))).Must(t)
 		b = append(b, make([]byte, 60-len(b))...)
 		must(t, w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(b), Length: len(b)}, b))
 	}
@@ -57,8 +56,7 @@ func TestWiresharkProfile(t *testing.T) {
 		cmd.Env = append(os.Environ(), "WIRESHARK_CONFIG_DIR="+dir)
 		var said strings.Builder
 		cmd.Stderr = &said
-		out, err := cmd.Output()
-		must(t, err)
+		out := assert.Got(cmd.Output()).Must(t)
 		for line := range strings.Lines(said.String()) {
 			assert.True(t, strings.HasPrefix(line, "Running as user") || strings.TrimSpace(line) == "",
 				"tshark says: %s", line)

@@ -16,8 +16,7 @@ import (
 // portsOf returns the names of the ports of a switch.
 func portsOf(t *testing.T, socket string) (names []string) {
 	t.Helper()
-	out, err := exec.Command(program(t), "show", "ports", "-j", "-s", socket).Output()
-	must(t, err)
+	out := assert.Got(exec.Command(program(t), "show", "ports", "-j", "-s", socket).Output()).Must(t)
 	var answer api.Ports
 	must(t, json.Unmarshal(out, &answer))
 	for _, p := range answer.Ports {

@@ -47,8 +47,7 @@ func read(t *testing.T) (all []Block) {
 	t.Helper()
 	markdown := texts(t)
 	for _, file := range slices.Sorted(maps.Keys(markdown)) {
-		some, err := Blocks(file, markdown[file])
-		must(t, err)
+		some := assert.Got(Blocks(file, markdown[file])).Must(t)
 		all = append(all, some...)
 	}
 	return all
@@ -87,8 +86,7 @@ func TestBenchmarksAreThere(t *testing.T) {
 			pattern := `^func Benchmark\w*` + strings.TrimPrefix(name, "Benchmark") + `\w*\(`
 			args := []string{"-rlE", "--include=*_test.go", pattern, root}
 			if folder != "" { // go test looks into this folder alone
-				files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
-				must(t, err)
+				files := assert.Got(filepath.Glob(filepath.Join(root, folder, "*_test.go"))).Must(t)
 				args = append([]string{"-lE", pattern, os.DevNull}, files...)
 			}
 			out, err := exec.Command("grep", args...).CombinedOutput()
@@ -100,8 +98,7 @@ func TestBenchmarksAreThere(t *testing.T) {
 
 // README.md at the top shows what the test command prints at its end: each stage of it, in its order.
 func TestStagesAreShown(t *testing.T) {
-	script, err := os.ReadFile(root + "/scripts/test.sh")
-	must(t, err)
+	script := assert.Got(os.ReadFile(root + "/scripts/test.sh")).Must(t)
 	stages := regexp.MustCompile(`(?m)^readonly all_stages=\((.*)\)$`).FindStringSubmatch(string(script))
 	assert.MustBeTrue(t, stages != nil, "scripts/test.sh has no stages")
 	for _, b := range read(t) {
@@ -252,8 +249,7 @@ func TestNouns(t *testing.T) {
 	text := texts(t)["cmd/internal/api/README.md"]
 	for _, noun := range api.Nouns() {
 		row := regexp.MustCompile("(?m)^\\| `"+noun+"` \\|.*`.*$").FindAllString(text, -1)
-		r, err := api.Parse(noun, []byte(`{"schema":1}`))
-		must(t, err)
+		r := assert.Got(api.Parse(noun, []byte(`{"schema":1}`))).Must(t)
 		for _, key := range keysOf(reflect.TypeOf(r).Elem()) {
 			assert.True(t, slices.ContainsFunc(row, func(r string) bool { return strings.Contains(r, "`"+key+"`") }),
 				"cmd/internal/api/README.md: no table has `%s` of the answer %s", key, noun)

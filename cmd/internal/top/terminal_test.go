@@ -90,8 +90,7 @@ func (x *terminal) runAnswers() {
 // modes are the settings of the terminal.
 func (x *terminal) modes() unix.Termios {
 	x.t.Helper()
-	m, err := unix.IoctlGetTermios(int(x.tty.Fd()), unix.TCGETS)
-	must(x.t, err)
+	m := assert.Got(unix.IoctlGetTermios(int(x.tty.Fd()), unix.TCGETS)).Must(x.t)
 	return *m
 }
 
@@ -104,8 +103,7 @@ func (x *terminal) written() string {
 
 // screen is what a person sees.
 func (x *terminal) screen() string {
-	size, err := x.vt.WindowSize()
-	must(x.t, err)
+	size := assert.Got(x.vt.WindowSize()).Must(x.t)
 	var s strings.Builder
 	for y := range size.Height {
 		line := ""

@@ -36,8 +36,7 @@ func TestECMPOnRealLinks(t *testing.T) {
 		assert.True(t, f.Lossless && f.Lost+f.Reordered+f.Duplicated == 0 && f.Received != 0, "%+v", f)
 	}
 	leaf := api.NewClient(s.Node("leaf1").Socket)
-	answer, err := leaf.Show(t.Context(), "ports")
-	must(t, err)
+	answer := assert.Got(leaf.Show(t.Context(), "ports")).Must(t)
 	for _, p := range answer.(*api.Ports).Ports {
 		assert.True(t, p.Port != "up1" && p.Port != "up2" || p.TransmitFrames >= 100, "%s has sent %d frames", p.Port,
 			p.TransmitFrames)

@@ -23,8 +23,7 @@ import (
 
 // The switches of one process have links, counters, metrics and changes of their own, and leave nothing behind.
 func inOneProcess(r *rig) {
-	text, err := os.ReadFile("../../../scripts/lab/leaf-spine.yaml")
-	must(r.t, err)
+	text := assert.Got(os.ReadFile("../../../scripts/lab/leaf-spine.yaml")).Must(r.t)
 	path, name := r.file(string(text))
 	r.run("lab", "up", "--in-process", path)
 	s := r.state(name)
@@ -40,8 +39,7 @@ func inOneProcess(r *rig) {
 		want := fmt.Sprintf("switch=%q", n.Name)
 		assert.True(r.t, strings.Contains(r.metrics(n), want), "the metrics of %s lack %s", n.Name, want)
 		file := filepath.Join(configFolder(name), n.Name+".yaml")
-		yaml, err := os.ReadFile(file)
-		must(r.t, err)
+		yaml := assert.Got(os.ReadFile(file)).Must(r.t)
 		must(r.t, os.WriteFile(file, []byte(strings.Replace(string(yaml), "ageing: ", "ageing: 7", 1)), 0o600))
 		assert.Contains(r.t, r.run("apply", "-s", n.Socket, file), "ageing", "%s: apply", n.Name)
 		r.run("health", "-s", n.Socket)
@@ -100,8 +98,7 @@ func (r *rig) metrics(n Node) (text string) {
 func oneCannotStart(r *rig) {
 	path, name := r.file("name: x\nfabric: {dumbbell: {hosts: 1}, links: {speed: 100M}, switches: {preset: roce}}\n")
 	taken := config.LabSocket(name, "left")
-	l, err := api.Listen(taken, false)
-	must(r.t, err)
+	l := assert.Got(api.Listen(taken, false)).Must(r.t)
 	defer func() { _ = l.Close() }()
 	go func() {
 		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
@@ -118,16 +115,14 @@ func oneCannotStart(r *rig) {
 		args = append(args, "-c", file)
 	}
 	cmd := r.command(args...)
-	said, err := cmd.StdoutPipe()
-	must(r.t, err)
+	said := assert.Got(cmd.StdoutPipe()).Must(r.t)
 	must(r.t, cmd.Start())
 	r.t.Cleanup(func() {
 		_ = cmd.Process.Kill() // where the test ended early
 		_ = cmd.Wait()
 	})
 	must(r.t, said.(*os.File).SetReadDeadline(time.Now().Add(time.Minute)))
-	line, err := bufio.NewReader(said).ReadString('\n')
-	must(r.t, err)
+	line := assert.Got(bufio.NewReader(said).ReadString('\n')).Must(r.t)
 	assert.True(r.t, strings.HasPrefix(line, "left does not run: "), "said %q", line)
 	right := api.NewClient(config.LabSocket(name, "right"))
 	eventually(r.t, "the other switch answers", func() bool {

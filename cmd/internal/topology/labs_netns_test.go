@@ -74,13 +74,11 @@ func examples(r *rig) {
 		"machines":   {{"h1", "h3", ""}, {"h4", "h3", ""}},
 		"leaf-spine": {{"h1", "h3", h3}, {"h2", "h3", h3}, {"h4", "h1", h1}},
 	}
-	files, err := filepath.Glob("../../../scripts/lab/*.yaml")
-	must(r.t, err)
+	files := assert.Got(filepath.Glob("../../../scripts/lab/*.yaml")).Must(r.t)
 	assert.Equal(r.t, len(files), len(load), "examples, want one for each load")
 	for _, file := range files {
 		r.t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			must(t, err)
+			text := assert.Got(os.ReadFile(file)).Must(t)
 			p := r.withTest(t)
 			if bytes.Contains(text, []byte("mtu: 1446")) {
 				p.octets = 1464
@@ -170,8 +168,7 @@ func (r *rig) checkTraffic(path string, flows []flow) {
 // checkLossless asks a switch whether it lost a lossless frame.
 func (r *rig) checkLossless(n Node) {
 	r.t.Helper()
-	reply, err := api.NewClient(n.Socket).Show(r.t.Context(), "ports")
-	must(r.t, err)
+	reply := assert.Got(api.NewClient(n.Socket).Show(r.t.Context(), "ports")).Must(r.t)
 	assert.Equal(r.t, reply.(*api.Ports).LosslessDropsSinceStart, 0, "%s lost lossless frames", n.Name)
 }
 
@@ -252,14 +249,12 @@ func collectedKeeper(r *rig) {
 // switchOf finds the process of a lab's only switch.
 func (r *rig) switchOf(name string) int {
 	r.t.Helper()
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	must(r.t, err)
+	lines := assert.Got(filepath.Glob("/proc/[0-9]*/cmdline")).Must(r.t)
 	for _, path := range lines {
 		b, _ := os.ReadFile(path)
 		if words := strings.Split(string(b), "\x00"); len(words) > 3 && words[1] == "run" &&
 			strings.Contains(words[3], name) {
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			must(r.t, err)
+			pid := assert.Got(strconv.Atoi(filepath.Base(filepath.Dir(path)))).Must(r.t)
 			return pid
 		}
 	}
@@ -368,8 +363,7 @@ links: {l1: {ends: [h1, "s1:p1"], speed: 100M, mtu: 4000}, l2: {ends: [h2, "s1:p
 func foreignSocket(r *rig) {
 	path, name := r.file(pair)
 	socket := config.LabSocket(name, "eth1")
-	l, err := api.Listen(socket, false)
-	must(r.t, err)
+	l := assert.Got(api.Listen(socket, false)).Must(r.t)
 	defer func() { _ = l.Close() }()
 	alive := func(when string) {
 		r.t.Helper()
@@ -401,8 +395,7 @@ func keeperLog(r *rig) {
 	r.up(path, name)
 	must(r.t, syscall.Kill(r.switchOf(name), syscall.SIGKILL))
 	eventually(r.t, "the keeper has seen it", func() bool {
-		b, err := os.ReadFile(log)
-		must(r.t, err)
+		b := assert.Got(os.ReadFile(log)).Must(r.t)
 		return strings.Contains(string(b), "s1 has ended")
 	})
 	got = r.run("lab", "down", path)

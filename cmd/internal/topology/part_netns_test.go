@@ -16,8 +16,7 @@ import (
 // a lossless priority loses nothing where both ends are full. No packet is in fragments.
 func TestMachines(t *testing.T) {
 	r := newRig(t)
-	text, err := os.ReadFile("../../../scripts/lab/machines.yaml")
-	must(t, err)
+	text := assert.Got(os.ReadFile("../../../scripts/lab/machines.yaml")).Must(t)
 	path, name := r.file(string(text))
 	l := labtest.New(t, "machines")
 	addresses := map[string]string{"left": "192.0.2.1", "right": "192.0.2.2"}
@@ -77,8 +76,7 @@ func TestMachines(t *testing.T) {
 // checkTunnelPFC wants that PFC has come through the tunnel, and that its ends say that all kinds of frames pass.
 func checkTunnelPFC(t *testing.T, r *rig, n Node) {
 	t.Helper()
-	reply, err := api.NewClient(n.Socket).Show(t.Context(), "pfc")
-	must(t, err)
+	reply := assert.Got(api.NewClient(n.Socket).Show(t.Context(), "pfc")).Must(t)
 	var received uint64
 	for _, p := range reply.(*api.PFC).Ports {
 		if p.Port == "up" {

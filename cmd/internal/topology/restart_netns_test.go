@@ -79,7 +79,6 @@ links:
 // started is when a switch of a lab started.
 func (r *rig) started(s State, node string) time.Time {
 	r.t.Helper()
-	h, err := healthOf(r.t.Context(), api.NewClient(s.socket(node)))
-	must(r.t, err)
+	h := assert.Got(healthOf(r.t.Context(), api.NewClient(s.socket(node)))).Must(r.t)
 	return h.Started
 }

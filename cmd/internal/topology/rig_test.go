@@ -96,8 +96,7 @@ func (r *rig) up(path, name string) State {
 
 func (r *rig) state(name string) (s State) {
 	r.t.Helper()
-	b, err := os.ReadFile(r.statePath(name))
-	must(r.t, err)
+	b := assert.Got(os.ReadFile(r.statePath(name))).Must(r.t)
 	must(r.t, json.Unmarshal(b, &s))
 	return s
 }
@@ -116,8 +115,7 @@ func (r *rig) checkNothingLeft(name string) {
 	r.t.Helper()
 	for _, pattern := range []string{"/run/netns/pfcsw-*-" + name + "-*", lab.Folder + "/" + name + "-*",
 		lab.Folder + "/lab-" + name + "*", lab.Folder + "/locks/*-" + name + ".lock", r.statePath(name) + "*"} {
-		left, err := filepath.Glob(pattern)
-		must(r.t, err)
+		left := assert.Got(filepath.Glob(pattern)).Must(r.t)
 		assert.True(r.t, len(left) == 0, "left behind: %s", strings.Join(left, " "))
 	}
 	r.waitProcessesEnded(name)
@@ -132,8 +130,7 @@ func (r *rig) waitProcessesEnded(name string) {
 // processes returns the /proc folders of a lab's processes.
 func (r *rig) processes(name string) (all []string) {
 	r.t.Helper()
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	must(r.t, err)
+	lines := assert.Got(filepath.Glob("/proc/[0-9]*/cmdline")).Must(r.t)
 	for _, path := range lines {
 		b, err := os.ReadFile(path)
 		if err == nil && bytes.HasPrefix(b, []byte(r.program)) && bytes.Contains(b, []byte(name)) {

@@ -7,14 +7,14 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // A lab that is up is found by its name, whatever else in the current folder has that name; a topology comes first.
 func TestNameOf(t *testing.T) {
 	labtest.Require(t)
 	name := fmt.Sprintf("t%d.nameof", os.Getpid())
-	path, err := statePath(name)
-	must(t, err)
+	path := assert.Got(statePath(name)).Must(t)
 	t.Chdir(t.TempDir())
 	write := func(text string) func(string) error {
 		return func(name string) error { return os.WriteFile(name, []byte(text), 0o600) }
@@ -38,8 +38,7 @@ func TestNameOf(t *testing.T) {
 			}
 		}
 		check("down", tt.down)
-		lock, err := lab.LockFile(path)
-		must(t, err)
+		lock := assert.Got(lab.LockFile(path)).Must(t)
 		check("up", tt.up)
 		must(t, removeState(path))
 		must(t, lock.Close())

@@ -39,8 +39,7 @@ func speak(t *testing.T, far *porttest.End, from uint64, m message) {
 func testSender(t *testing.T, c SendConfig) (*sender, *porttest.End) {
 	t.Helper()
 	near, far := wire(t)
-	s, err := newSender(&c, near, senderAddress)
-	must(t, err)
+	s := assert.Got(newSender(&c, near, senderAddress)).Must(t)
 	t.Cleanup(func() { _ = s.poller.Close() })
 	return s, far
 }
@@ -50,8 +49,7 @@ func testSink(t *testing.T, c SinkConfig) (*sink, *porttest.End) {
 	t.Helper()
 	near, far := wire(t)
 	c.FlowControl = cmp.Or(c.FlowControl, "off")
-	s, err := newSink(&c, near, testMAC)
-	must(t, err)
+	s := assert.Got(newSink(&c, near, testMAC)).Must(t)
 	t.Cleanup(func() { _ = s.poller.Close() })
 	return s, far
 }

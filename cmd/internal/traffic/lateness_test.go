@@ -51,8 +51,7 @@ func TestSenderReportsItsStall(t *testing.T) {
 	c.Duration = 100 * time.Millisecond
 	near, _ := wire(t)
 	const kept = 30 * time.Millisecond
-	s, err := newSender(&c, &slowPort{near, kept}, senderAddress)
-	must(t, err)
+	s := assert.Got(newSender(&c, &slowPort{near, kept}, senderAddress)).Must(t)
 	t.Cleanup(func() { _ = s.poller.Close() })
 	s.sink = sinkAddress
 	s.prepare(testMAC)

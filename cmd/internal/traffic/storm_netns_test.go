@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -70,10 +71,8 @@ func waitForFrames(ctx context.Context, t *testing.T, n *lab.Node) {
 // ready to run and had no CPU, since it began.
 func waitedForCPU(t *testing.T) map[string]float64 {
 	t.Helper()
-	names, err := filepath.Glob("/proc/[0-9]*/comm")
-	must(t, err)
-	threads, err := filepath.Glob("/proc/self/task/*/schedstat")
-	must(t, err)
+	names := assert.Got(filepath.Glob("/proc/[0-9]*/comm")).Must(t)
+	threads := assert.Got(filepath.Glob("/proc/self/task/*/schedstat")).Must(t)
 	for _, name := range names {
 		if b, _ := os.ReadFile(name); strings.HasPrefix(string(b), "ksoftirqd/") {
 			threads = append(threads, filepath.Join(filepath.Dir(name), "schedstat"))

@@ -30,8 +30,7 @@ func dial(t *testing.T, address string) net.Conn {
 	if strings.Contains(address, "/") {
 		network = "unix"
 	}
-	c, err := net.Dial(network, address)
-	must(t, err)
+	c := assert.Got(net.Dial(network, address)).Must(t)
 	t.Cleanup(func() { _ = c.Close() })
 	must(t, c.SetDeadline(time.Now().Add(40*time.Second)))
 	return c
@@ -221,8 +220,7 @@ const (
 func serveLocal(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.sock")
-	l, err := net.Listen("unix", path)
-	must(t, err)
+	l := assert.Got(net.Listen("unix", path)).Must(t)
 	s := NewLocalServer(api.NewServer(slowSource{}, time.Now(), 0), slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()

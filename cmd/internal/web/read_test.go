@@ -17,8 +17,7 @@ import (
 
 // A switch is read at its address alone. Other services give an error.
 func TestRead(t *testing.T) {
-	good, err := json.Marshal(sampleState())
-	must(t, err)
+	good := assert.Got(json.Marshal(sampleState())).Must(t)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(good)
 	}))
@@ -105,8 +104,7 @@ func TestAt(t *testing.T) {
 
 // A missing switch gives a plain error.
 func TestReadNobody(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	l := assert.Got(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	_ = l.Close()
 	for _, address := range []string{l.Addr().String(), filepath.Join(t.TempDir(), "none.sock")} {
 		sw, err := SwitchAt(address)
@@ -118,8 +116,7 @@ func TestReadNobody(t *testing.T) {
 
 // Every answer of a switch is an error, or a state that can be written and read again.
 func FuzzDecode(f *testing.F) {
-	good, err := json.Marshal(sampleState())
-	must(f, err)
+	good := assert.Got(json.Marshal(sampleState())).Must(f)
 	f.Add(good)
 	f.Add([]byte(`{"schema":1,"pfc":[{"port":"p1","priorities":[{"priority":"all"}]},` +
 		`{"port":"p1","priorities":null}]}`))
@@ -144,8 +141,7 @@ func TestOddSwitch(t *testing.T) {
 			`"queues":[{}],"headroom":[{}],"watchdog":[{}],"lldp":[{"neighbors":[{}]}],"events":[{}]}`))
 	}))
 	defer odd.Close()
-	sw, err := SwitchAt(strings.TrimPrefix(odd.URL, "http://"))
-	must(t, err)
+	sw := assert.Got(SwitchAt(strings.TrimPrefix(odd.URL, "http://"))).Must(t)
 	good := samplePoller().switches[0].Switch
 	w, _ := watchAt(t, serve(t, Config{Poller: fastPoller(sw, good)}))
 	v := w.next()

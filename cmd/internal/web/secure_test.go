@@ -31,22 +31,18 @@ const passwordHash = "$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg
 // certify writes a certificate for 127.0.0.1 and its key, and returns a pool that trusts the certificate.
 func certify(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	key := assert.Got(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Must(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
 		BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must(t, err)
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
+	der := assert.Got(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)).Must(t)
+	raw := assert.Got(x509.MarshalPKCS8PrivateKey(key)).Must(t)
 	must(t, os.WriteFile(filepath.Join(dir, "cert.pem"),
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}),
 		0o600))
 	trust := x509.NewCertPool()
-	certificate, err := x509.ParseCertificate(der)
-	must(t, err)
+	certificate := assert.Got(x509.ParseCertificate(der)).Must(t)
 	trust.AddCert(certificate)
 	return trust
 }
@@ -64,8 +60,7 @@ func TestTLSAndPassword(t *testing.T) {
 	file := writeFile(t, filepath.Join(dir, "web.yml"),
 		"tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {ann: "+passwordHash+"}\n")
 	must(t, CheckSecurity(file))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	l := assert.Got(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	s := NewServer(handler(t, Config{Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "pfcswitch_up 1\n")
@@ -79,13 +74,11 @@ func TestTLSAndPassword(t *testing.T) {
 			ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
 	get := func(path, user, password string) (int, string) {
-		r, err := http.NewRequest(http.MethodGet, "https://"+l.Addr().String()+path, nil)
-		must(t, err)
+		r := assert.Got(http.NewRequest(http.MethodGet, "https://"+l.Addr().String()+path, nil)).Must(t)
 		if user != "" {
 			r.SetBasicAuth(user, password)
 		}
-		a, err := client.Do(r)
-		must(t, err)
+		a := assert.Got(client.Do(r)).Must(t)
 		defer func() { _ = a.Body.Close() }()
 		b := make([]byte, 512)
 		n, _ := io.ReadAtLeast(a.Body, b, 1)
@@ -100,9 +93,8 @@ func TestTLSAndPassword(t *testing.T) {
 		status, body := get(path, "ann", "secret")
 		assert.True(t, status == http.StatusOK && body != "", "%s with the password: status %d: %q", path, status, body)
 	}
-	plain, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" +
-		l.Addr().String() + "/metrics")
-	must(t, err)
+	plain := assert.Got((&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" +
+		l.Addr().String() + "/metrics")).Must(t)
 	defer func() { _ = plain.Body.Close() }()
 	assert.Equal(t, plain.StatusCode, http.StatusBadRequest, "without TLS: status")
 }
@@ -170,8 +162,7 @@ func TestReadSecurity(t *testing.T) {
 func TestLogOfPage(t *testing.T) {
 	dir := t.TempDir()
 	certify(t, dir)
-	l, err := net.Listen("unix", filepath.Join(dir, "s1.sock"))
-	must(t, err)
+	l := assert.Got(net.Listen("unix", filepath.Join(dir, "s1.sock"))).Must(t)
 	defer func() { _ = l.Close() }()
 	must(t, os.Symlink(filepath.Join(dir, "s1.sock"), filepath.Join(dir, "link.sock")))
 	file := writeFile(t, filepath.Join(dir, "web.yml"), "tls_server_config: {cert_file: cert.pem, key_file: key.pem}")
