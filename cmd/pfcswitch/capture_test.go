@@ -12,7 +12,7 @@ import (
 func TestCaptureThatDoesNotBegin(t *testing.T) {
 	dir := t.TempDir()
 	before := filepath.Join(dir, "before.pcapng")
-	must(t, os.WriteFile(before, []byte("precious"), 0o600))
+	assert.Must(t, os.WriteFile(before, []byte("precious"), 0o600))
 	for _, file := range []string{before, filepath.Join(dir, "new.pcapng")} {
 		assert.Contains(t, fail(t, captureCommand(), "-s", filepath.Join(dir, "none.sock"), "-w", file), "none.sock",
 			"%s", file)
@@ -26,13 +26,13 @@ func TestCaptureThatDoesNotBegin(t *testing.T) {
 // The first write replaces an existing file.
 func TestLateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "before.pcapng")
-	must(t, os.WriteFile(path, []byte("much longer"), 0o600))
+	assert.Must(t, os.WriteFile(path, []byte("much longer"), 0o600))
 	l := &lazyFile{path: path}
 	for _, text := range []string{"sho", "rt"} {
 		n, err := l.Write([]byte(text))
 		assert.MustBeTrue(t, n == len(text) && err == nil, "%d octets, %v", n, err)
 	}
-	must(t, l.Close())
+	assert.Must(t, l.Close())
 	if b, err := os.ReadFile(path); err != nil || string(b) != "short" {
 		t.Errorf("it holds %q, %v", b, err)
 	}

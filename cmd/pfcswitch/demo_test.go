@@ -53,7 +53,7 @@ func TestDemoOutput(t *testing.T) {
 			assert.True(t, (o.Results == nil) == tt.asJSON && o.Record,
 				"JSON %v: results are wanted: %v, recorded: %v", tt.asJSON, o.Results != nil, o.Record)
 			if o.Results != nil {
-				must(t, o.Results("(a) first\n"))
+				assert.Must(t, o.Results("(a) first\n"))
 			}
 			r := &demo.Report{Schema: 1}
 			if r.Hard("a", demo.TopicLoss, "lost", "0", "1", false); tt.err != nil {
@@ -73,10 +73,10 @@ func TestDemoOutput(t *testing.T) {
 		b, err := os.ReadFile(page)
 		assert.True(t, strings.HasPrefix(string(b), tt.page) && (err == nil) == (tt.page != ""),
 			"the page is %.20q, %v, want %q", b, err, tt.page)
-		must(t, os.WriteFile(page, []byte("before"), 0o600))
+		assert.Must(t, os.WriteFile(page, []byte("before"), 0o600))
 		_ = d.show(c, demo.Options{}, tt.asJSON, page) // as above
 		b, err = os.ReadFile(page)
-		must(t, err)
+		assert.Must(t, err)
 		assert.Equal(t, string(b) == "before", tt.err != nil, "the page of before is there: %.20q", b)
 	}
 }

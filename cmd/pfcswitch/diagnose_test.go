@@ -37,7 +37,7 @@ func run(t *testing.T, c *cobra.Command, args ...string) (out string, status int
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "leaf.yaml")
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	assert.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -45,7 +45,8 @@ func writeFile(t *testing.T, text string) string {
 func TestExplainCommand(t *testing.T) {
 	file := writeFile(t, "name: leaf1\npreset: roce\nports: {p1: {}, p2: {}}\n")
 	frames := filepath.Join(t.TempDir(), "frames.hex")
-	must(t, os.WriteFile(frames, []byte("020000000002020000000001810060000800\n0180c2000001020000000001 8808 0001\n"),
+	assert.Must(t, os.WriteFile(frames,
+		[]byte("020000000002020000000001810060000800\n0180c2000001020000000001 8808 0001\n"),
 		0o600))
 	for _, test := range []struct {
 		args   string

@@ -76,7 +76,7 @@ func TestGoldenDocuments(t *testing.T) {
 		event.State, event.Reason, event.Type = nil, nil, api.LineEvent
 		end.State, end.Event, end.Type = nil, nil, api.LineEnd
 		var b bytes.Buffer
-		must(t, api.WriteJSON(&b, tt.v))
+		assert.Must(t, api.WriteJSON(&b, tt.v))
 		golden.Check(t, tt.file, b.String())
 	}
 }
@@ -84,7 +84,7 @@ func TestGoldenDocuments(t *testing.T) {
 // check of a good file prints what may wait, as text and with -j.
 func TestCheckPrintsWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "two.yaml")
-	must(t, os.WriteFile(path, []byte("ports: {p1: {speed: 40M}, p2: {speed: 1G}}\n"), 0o600))
+	assert.Must(t, os.WriteFile(path, []byte("ports: {p1: {speed: 40M}, p2: {speed: 1G}}\n"), 0o600))
 	out, status := run(t, checkCommand(), path)
 	const row = "p1      40M  0,1,2,3,4,5,6,7  lossy  312,576  62.52ms\n"
 	assert.True(t, status == 0 && strings.Contains(out, row), "status %d\n got %s\nwant %s", status, out, row)
@@ -99,7 +99,7 @@ func TestCheckPrintsWaits(t *testing.T) {
 // time for which this machine may not run the switch, of which it would warn.
 func TestCheckSaysOK(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "roce.yaml")
-	must(t, os.WriteFile(path, []byte("preset: roce\nports: {p1: {speed: 25M}, p2: {speed: 25M}}\n"), 0o600))
+	assert.Must(t, os.WriteFile(path, []byte("preset: roce\nports: {p1: {speed: 25M}, p2: {speed: 25M}}\n"), 0o600))
 	out, status := run(t, checkCommand(), path)
 	golden.Check(t, "check-good.txt", strings.ReplaceAll(out, path, "roce.yaml"))
 	assert.Equal(t, status, 0, "status")

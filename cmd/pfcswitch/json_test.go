@@ -48,9 +48,9 @@ func TestJSONRules(t *testing.T) {
 		name := reflect.TypeOf(v).Elem().String()
 		checkType(t, name, reflect.TypeOf(v).Elem(), "")
 		var b bytes.Buffer
-		must(t, api.WriteJSON(&b, v))
+		assert.Must(t, api.WriteJSON(&b, v))
 		var keys map[string]any
-		must(t, json.Unmarshal(b.Bytes(), &keys))
+		assert.Must(t, json.Unmarshal(b.Bytes(), &keys))
 		_, ok := keys["schema"].(float64)
 		assert.True(t, ok, "%s: no schema", name)
 		checkArrays(t, name, reflect.TypeOf(v).Elem(), keys)

@@ -20,7 +20,7 @@ func TestLabRunStatus(t *testing.T) {
 // A lab's file is checked, and drawn, without being brought up.
 func TestLabFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lab.yaml")
-	must(t, os.WriteFile(file, []byte("name: x\nfabric: {dumbbell: {hosts: 1}}\n"), 0o644))
+	assert.Must(t, os.WriteFile(file, []byte("name: x\nfabric: {dumbbell: {hosts: 1}}\n"), 0o644))
 	for _, tt := range []struct {
 		args, want string
 		status     int

@@ -17,7 +17,7 @@ func TestChooseGuestsRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string {
 		path := filepath.Join(dir, name+".yaml")
-		must(t, os.WriteFile(path, []byte("name: "+name+"\npreset: roce\nports: {none0: {}}\n"), 0o600))
+		assert.Must(t, os.WriteFile(path, []byte("name: "+name+"\npreset: roce\nports: {none0: {}}\n"), 0o600))
 		return path
 	}
 	a, b := file("a"), file("b")

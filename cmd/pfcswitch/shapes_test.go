@@ -44,7 +44,7 @@ func TestReplayReads(t *testing.T) {
 		return c.Flows, frames, left, err
 	}
 	flows, frames, left, err := replayOf(pcapOf(taggedFrame(3, 1), control, plain, taggedFrame(3, 2)))
-	must(t, err)
+	assert.Must(t, err)
 	assert.MustBeTrue(t, frames == 3 && left == 1 && len(flows) == 2 && flows[0].Priority == 0 &&
 		flows[1].Priority == 3, "%d frames, %d left out, flows %+v", frames, left, flows)
 	_, frames, _, err = replayOf(pcapOf(slices.Repeat([][]byte{make([]byte, 60_000)}, 2000)...))
@@ -84,7 +84,7 @@ func TestShapeFlags(t *testing.T) {
 	assert.True(t, flows[0].On == 10*time.Millisecond && flows[0].Off == 40*time.Millisecond && flows[1].Poisson &&
 		flows[1].Rate == 1e6, "%+v", flows)
 	file := filepath.Join(t.TempDir(), "a.pcap")
-	must(t, os.WriteFile(file, pcapOf(taggedFrame(3, 1)), 0o600))
+	assert.Must(t, os.WriteFile(file, pcapOf(taggedFrame(3, 1)), 0o600))
 	for args, want := range map[string]string{
 		" --flow 3:arrivals=even --seconds 1":                       "arrivals=even: they are poisson",
 		" --flow 3:on=1 --seconds 1":                                "--flow 3:on=1: time: missing unit",

@@ -34,11 +34,11 @@ func TestWatchdogCheck(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s.sock")
 	l := assert.Got(net.Listen("unix", socket)).Must(t)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		must(t, api.WriteJSON(w, &api.Watchdog{Header: api.Header{Schema: api.Schema},
+		assert.Must(t, api.WriteJSON(w, &api.Watchdog{Header: api.Header{Schema: api.Schema},
 			Queues: []api.WatchdogQueue{{Port: "p1", State: "operational"}, {Port: "p2", State: <-states}}}))
 	})}
 	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { must(t, server.Close()) })
+	t.Cleanup(func() { assert.Must(t, server.Close()) })
 	for _, tt := range []struct {
 		state, flags string
 		status       int

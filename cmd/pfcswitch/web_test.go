@@ -6,16 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane/assert"
 )
-
-var must = labtest.Must
 
 // Wrong flags are refused before the page listens.
 func TestWebRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x")
-	must(t, os.WriteFile(file, nil, 0o600))
+	assert.Must(t, os.WriteFile(file, nil, 0o600))
 	wantRefused(t, webCommand, map[string]string{
 		"--listen 9809":                             "--listen 9809: is not an address",
 		"--listen off":                              "--listen off: is not an address",
@@ -37,14 +34,14 @@ func TestCheckOfWebConfig(t *testing.T) {
 	dir := t.TempDir()
 	web := filepath.Join(dir, "web.yml")
 	path := filepath.Join(dir, "switch.yaml")
-	must(t, os.WriteFile(path, []byte("preset: roce\nports: {p1: {}}\nmetrics: {web_config: "+web+"}\n"), 0o600))
+	assert.Must(t, os.WriteFile(path, []byte("preset: roce\nports: {p1: {}}\nmetrics: {web_config: "+web+"}\n"), 0o600))
 	for _, tt := range []struct{ text, want string }{
 		{"", "no such file or directory: name a file that exists"},
 		{"tls: {}", "line 1: there is no such key"},
 		{"basic_auth_users: {ann: $2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}", ""},
 	} {
 		if tt.text != "" {
-			must(t, os.WriteFile(web, []byte(tt.text), 0o600))
+			assert.Must(t, os.WriteFile(web, []byte(tt.text), 0o600))
 		}
 		_, _, err := loadWithFiles(path)
 		if tt.want == "" {
@@ -73,7 +70,7 @@ func TestCheckOfExposedMetrics(t *testing.T) {
 		for name, text := range map[string]string{web: tt.text,
 			path: "preset: roce\nports: {p1: {}}\nmetrics: {listen: \"" + tt.listen + "\", web_config: " + web +
 				"}\n"} {
-			must(t, os.WriteFile(name, []byte(text), 0o600))
+			assert.Must(t, os.WriteFile(name, []byte(text), 0o600))
 		}
 		warned := 0
 		for _, f := range checkFile(path).Warnings {

@@ -362,7 +362,7 @@ func IP(t *testing.T, n *lab.Node, args ...string) string {
 // Timeout is how long a test waits for an event. It is long, because a slow machine is not a fault.
 const Timeout = time.Minute
 
-var must, eventually = labtest.Must, labtest.Eventually
+var must, eventually = assert.Must, labtest.Eventually
 
 // Socket opens a packet socket at eth0 of host n.
 func (r *Rig) Socket(n int) *porttest.Socket {

@@ -17,7 +17,6 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/golden"
-	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
@@ -27,8 +26,6 @@ import (
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
-
-var must = labtest.Must
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
@@ -318,7 +315,7 @@ func TestGolden(t *testing.T) {
 func jsonOf(t *testing.T, v any) string {
 	t.Helper()
 	var b strings.Builder
-	must(t, WriteJSON(&b, v))
+	assert.Must(t, WriteJSON(&b, v))
 	return b.String()
 }
 
@@ -326,7 +323,7 @@ func jsonOf(t *testing.T, v any) string {
 func TestArraysAreNeverNull(t *testing.T) {
 	for _, noun := range Nouns() {
 		var full, empty any
-		must(t, errors.Join(json.Unmarshal([]byte(jsonOf(t, answer(&fake{}, noun))), &full),
+		assert.Must(t, errors.Join(json.Unmarshal([]byte(jsonOf(t, answer(&fake{}, noun))), &full),
 			json.Unmarshal([]byte(jsonOf(t, answer(&fake{empty: true}, noun))), &empty)))
 		compareArrays(t, noun, full, empty)
 	}
@@ -421,7 +418,7 @@ func TestClientAndServer(t *testing.T) {
 func TestSwitchHangsUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.sock")
 	l, err := net.Listen("unix", path)
-	must(t, err)
+	assert.Must(t, err)
 	defer func() { _ = l.Close() }()
 	go func() {
 		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
@@ -448,7 +445,7 @@ func TestClearCounters(t *testing.T) {
 	f := &fake{}
 	c, _ := serve(t, f)
 	ctx := context.Background()
-	must(t, c.Clear(ctx, "counters"))
+	assert.Must(t, c.Clear(ctx, "counters"))
 	f.more = 5
 	r := assert.Got(c.Show(ctx, "ports")).Must(t)
 	storms := assert.Got(c.Show(ctx, "watchdog")).Must(t)

@@ -72,7 +72,7 @@ func record(t *testing.T, request CaptureRequest, feed func(f *fake)) (file []by
 	if request.Frames == 0 && request.For == 0 {
 		cancel()
 	}
-	must(t, <-done)
+	assert.Must(t, <-done)
 	labtest.Eventually(t, "the data path captures no more", func() bool { return f.tap.Recorder() == nil })
 	return out.Bytes(), tally
 }
@@ -133,8 +133,8 @@ func TestCaptureThatCannotBeWritten(t *testing.T) {
 func TestCaptureOfAStoppedSwitch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.sock")
 	stopped, err := net.Listen("unix", path) // the kernel takes the request
-	must(t, err)
-	defer func() { must(t, stopped.Close()) }()
+	assert.Must(t, err)
+	defer func() { assert.Must(t, stopped.Close()) }()
 	c := NewClient(path)
 	c.patience = time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
@@ -212,7 +212,7 @@ func readRing(t *testing.T, begun func(f *fake, end func())) (tally capture.Tall
 		f := &fake{keeps: true}
 		f.tap.SetMemory(capture.MinMemory)
 		keeper, err := f.tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: capture.MaxSnap})
-		must(t, err)
+		assert.Must(t, err)
 		t.Cleanup(keeper.Close)
 		f.feed(t, 0, keptFrames)
 		server, client := net.Pipe()

@@ -137,7 +137,7 @@ func TestFollowSlowReader(t *testing.T) {
 	server := NewServer(b, start, 0)
 	c, path := serveServer(t, server)
 	conn, err := net.Dial("unix", path)
-	must(t, err)
+	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
 	_, err = fmt.Fprint(conn, "GET /v1/follow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	assert.Must(t, err)

@@ -109,7 +109,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		r.Ports = append(r.Ports, v)
 	}
 	var b strings.Builder
-	must(t, WriteJSON(&b, r))
+	assert.Must(t, WriteJSON(&b, r))
 	assert.True(t, b.Len() <= MaxAnswer, "%d bytes, want at most %d", b.Len(), MaxAnswer)
 	t.Logf("%d ports: %d bytes", len(r.Ports), b.Len())
 }

@@ -13,7 +13,7 @@ import (
 func FuzzParseReply(f *testing.F) {
 	for i, name := range Nouns() {
 		good, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-		must(f, err)
+		assert.Must(f, err)
 		_, err = Parse(name, good)
 		assert.MustNoError(f, err, "%s", name)
 		f.Add(uint8(i), good)
@@ -33,7 +33,7 @@ func FuzzParseReply(f *testing.F) {
 		}
 		_ = r.Text()
 		text, err := json.Marshal(r)
-		must(t, err)
+		assert.Must(t, err)
 		_, err = Parse(name, text)
 		assert.True(t, err == nil, "%s cannot be read again: %v\n%s", name, err, text)
 	})

@@ -78,16 +78,16 @@ func TestHalfAConfiguration(t *testing.T) {
 	_, socket := serve(t, f)
 	for _, closes := range []bool{false, true} {
 		conn, err := net.Dial("unix", socket)
-		must(t, err)
+		assert.Must(t, err)
 		_, err = fmt.Fprint(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nname: x\n")
-		must(t, err)
+		assert.Must(t, err)
 		if closes {
-			must(t, conn.(*net.UnixConn).CloseWrite())
+			assert.Must(t, conn.(*net.UnixConn).CloseWrite())
 		}
-		must(t, conn.SetReadDeadline(time.Now().Add(5*time.Second)))
+		assert.Must(t, conn.SetReadDeadline(time.Now().Add(5*time.Second)))
 		r := bufio.NewReader(conn)
 		answer, err := http.ReadResponse(r, nil)
-		must(t, err)
+		assert.Must(t, err)
 		said, err := io.ReadAll(answer.Body)
 		assert.True(t, err == nil && answer.StatusCode == http.StatusBadRequest && f.applied == "" &&
 			strings.Contains(string(said), "the configuration cannot be read"),
@@ -121,9 +121,9 @@ func TestSlowlyMadeAnswer(t *testing.T) {
 			serving.Wait()
 		}()
 		_, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-		must(t, err)
+		assert.Must(t, err)
 		answer, err := http.ReadResponse(bufio.NewReader(client), nil)
-		must(t, err)
+		assert.Must(t, err)
 		said, err := io.ReadAll(answer.Body)
 		assert.True(t, err == nil && string(said) == "\"late\"\n", "%q, %v", said, err)
 	})
@@ -213,10 +213,10 @@ func TestNothingToShow(t *testing.T) {
 func TestState(t *testing.T) {
 	f := &fake{}
 	c, _ := serve(t, f)
-	must(t, c.Clear(context.Background(), "counters"))
+	assert.Must(t, c.Clear(context.Background(), "counters"))
 	b := assert.Got(c.Raw(context.Background(), "state", 0)).Must(t)
 	var s State
-	must(t, json.Unmarshal(b, &s))
+	assert.Must(t, json.Unmarshal(b, &s))
 	assert.True(t, s.Schema == Schema && s.Cleared == nil && s.LosslessDrops == 2 && s.SwitchNs == 20e9 &&
 		s.PFC[0].Priorities[3].SentPausedNs == 812_000_000, "counters were cleared, or are missing: %+v", s.Header)
 	m := momentOf(f)

@@ -25,7 +25,7 @@ func TestFindAndListen(t *testing.T) {
 		t.Errorf("the name of no switch: %q, %v", got, err)
 	}
 	first, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
-	must(t, err)
+	assert.Must(t, err)
 	live, _ := alive([]string{filepath.Join(dir, "pfcswitch")})
 	assert.True(t, len(live) == 1 && filepath.Base(live[0]) == "one.sock", "found %v, want one.sock", live)
 	got, err := Find("one")
@@ -33,7 +33,7 @@ func TestFindAndListen(t *testing.T) {
 	_, err = Listen(live[0], false)
 	assert.Fails(t, err, "another switch", "listening twice")
 	first.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
-	must(t, first.Close())
+	assert.Must(t, first.Close())
 	live, _ = alive([]string{filepath.Join(dir, "pfcswitch")})
 	assert.True(t, len(live) == 0, "a dead socket was found: %v", live)
 	second, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
@@ -49,7 +49,7 @@ func TestFindAndListen(t *testing.T) {
 // A file that is not a socket must not be removed.
 func TestListenKeepsFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "precious")
-	must(t, os.WriteFile(path, []byte("x"), 0o600))
+	assert.Must(t, os.WriteFile(path, []byte("x"), 0o600))
 	if l, err := Listen(path, false); err == nil {
 		_ = l.Close()
 		t.Error("listening in place of a file: no error")
@@ -63,7 +63,7 @@ func TestSocketIsTheOwners(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
 	path := filepath.Join(t.TempDir(), "s1.sock")
 	l, err := Listen(path, false)
-	must(t, err)
+	assert.Must(t, err)
 	defer func() { _ = l.Close() }()
 	info, err := os.Stat(path)
 	assert.True(t, err == nil && info.Mode().Perm() == 0o600, "mode %v, %v, want 0600", info.Mode().Perm(), err)
@@ -77,7 +77,7 @@ func TestRemoveStale(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	gone := assert.Got(Listen(dead, false)).Must(t)
 	gone.(*net.UnixListener).SetUnlinkOnClose(false)
-	must(t, gone.Close())
+	assert.Must(t, gone.Close())
 	for path, want := range map[string]bool{living: true, dead: false, none: false} {
 		alive, err := RemoveStale(path)
 		_, there := os.Lstat(path)

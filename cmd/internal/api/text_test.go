@@ -163,7 +163,7 @@ func TestFilterOfTrunks(t *testing.T) {
 	all := answer(&fake{}, "trunk").(*Trunks)
 	for _, name := range all.Trunks[0].ports() {
 		r := answer(&fake{}, "trunk").(*Trunks)
-		must(t, (Filter{Ports: []string{name}, Priorities: []Priority{3}}).Apply(r))
+		assert.Must(t, (Filter{Ports: []string{name}, Priorities: []Priority{3}}).Apply(r))
 		assert.MustBeTrue(t, len(r.Trunks) != 0 && len(r.Trunks[0].Members) == len(all.Trunks[0].Members),
 			"%s: %+v", name, r.Trunks)
 		for _, trunk := range r.Trunks {

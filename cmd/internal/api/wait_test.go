@@ -16,7 +16,7 @@ buffer: {private: 0B, headroom: 3KiB, lossless: {size: 60KiB}, lossy: {size: 140
 headroom: {small_packets: 0%}
 ports: {p1: {speed: 100M}, p2: {speed: none, flow_control: off}}
 `))
-	must(t, err)
+	assert.Must(t, err)
 	_, table, _ := strings.Cut(WaitsText(c.Waits()), "senders.\n")
 	const want = "PORT  SPEED  PRIORITIES       KIND       BYTES     WAIT\n" +
 		"p1     100M  0,1,2,3,4,5,6,7  lossy     70,000    5.6ms\n" +

@@ -71,7 +71,7 @@ func TestGapsAsJSON(t *testing.T) {
 	g.add(5_000_000)
 	g.Watched = 2e9
 	var out bytes.Buffer
-	must(t, writeJSON(&out, machine{What: "machine"}, &g, nil, nil))
+	assert.Must(t, writeJSON(&out, machine{What: "machine"}, &g, nil, nil))
 	var got struct {
 		What    string
 		Watched float64 `json:"watched_s"`

@@ -17,7 +17,7 @@ func TestParseRollup(t *testing.T) {
 		assert.True(t, err != nil, "%q was read", text)
 	}
 	b, err := os.ReadFile("/proc/self/smaps_rollup")
-	must(t, err)
+	assert.Must(t, err)
 	rss, pss, err := parseRollup(b)
 	assert.True(t, err == nil && rss >= 1<<20 && pss <= rss, "the kernel's own file: %v, %v, %v", rss, pss, err)
 }

@@ -20,20 +20,20 @@ func TestNetwork(t *testing.T) {
 	labtest.Require(t)
 	b := &bench{ctx: t.Context(), work: t.TempDir()}
 	n, err := b.newNetwork("some-name", dutPFC, 2)
-	labtest.Must(t, err)
-	defer func() { labtest.Must(t, n.close()) }()
+	assert.Must(t, err)
+	defer func() { assert.Must(t, n.close()) }()
 	if got, err := n.hosts[1].MAC("eth0"); err != nil || got.String() != mac(2) {
 		t.Errorf("address of host 2: %v, %v, want %s", got, err, mac(2))
 	}
 	link, err := n.newTap(n.sw, "p3")
-	labtest.Must(t, err)
-	labtest.Must(t, link.write(stationFrame(hostMAC(1), hostMAC(3))))
+	assert.Must(t, err)
+	assert.Must(t, link.write(stationFrame(hostMAC(1), hostMAC(3))))
 	if got, err := n.sw.Stats("p3"); err != nil || got.ReceivedFrames != 1 || got.ReceivedBytes != 60 {
 		t.Errorf("one frame came by the TAP, counted: %+v, %v", got, err)
 	}
-	labtest.Must(t, n.sw.DeleteLink("p3")) // though the TAP is open
+	assert.Must(t, n.sw.DeleteLink("p3")) // though the TAP is open
 	path := n.sw.Path()
-	labtest.Must(t, n.close())
+	assert.Must(t, n.close())
 	_, err = os.Stat(path)
 	assert.True(t, err != nil, "%s is left behind", path)
 }
@@ -58,12 +58,12 @@ func TestAlive(t *testing.T) {
 	labtest.Require(t)
 	b := &bench{ctx: t.Context(), work: t.TempDir()}
 	n, err := b.newNetwork("alive", dutPFC, 0)
-	labtest.Must(t, err)
-	defer func() { labtest.Must(t, n.close()) }()
+	assert.Must(t, err)
+	defer func() { assert.Must(t, n.close()) }()
 	ended, err := n.daemon(lab.Command{Argv: []string{"sh", "-c", "echo no such address >&2; exit 3"}})
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	atWork, err := b.start(n.sw, "sleep", "60")
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	<-ended.Ended()
 	assert.Fails(t, n.alive(), "no such address", "it ended")
 	n.daemons = []*program{atWork}

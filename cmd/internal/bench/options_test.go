@@ -128,7 +128,7 @@ func TestRemoveFolders(t *testing.T) {
 	mine := fmt.Sprintf("pfcbench-%d-x", os.Getpid())
 	others := []string{"other-" + ended + "-x", "pfcbench--1-x", "pfcbench-0-x", "pfcbench-1-x", "pfcbench-x-y"}
 	for _, name := range append(others, mine, "pfcbench-"+ended+"-x", "pfcbench-"+ended+"-x-y") {
-		must(t, os.Mkdir(filepath.Join(folder, name), 0o700))
+		assert.Must(t, os.Mkdir(filepath.Join(folder, name), 0o700))
 	}
 	for _, step := range []struct {
 		matches func(string) bool

@@ -9,11 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane/assert"
 )
-
-var must = labtest.Must
 
 func rounds(of string, values ...float64) (all []result) {
 	for i, v := range values {
@@ -44,7 +41,8 @@ func TestJSONLines(t *testing.T) {
 	b.record("pause", "quanta=200 asked_us=1024.0", dutPFC, 2, value{stopped, 1100.5}, value{early, 0},
 		value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
 	var out bytes.Buffer
-	must(t, writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results, summarize(b.results)))
+	assert.Must(t, writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results,
+		summarize(b.results)))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	assert.Contains(t, lines[0], `"busy_cpu_share":0.25,`, "of the machine")
 	var got map[string]any
@@ -60,7 +58,8 @@ func TestJSONLines(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	must(t, printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5), rounds(dutBridge, 1e5, 1e5, 1e5)...))))
+	assert.Must(t, printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5), rounds(dutBridge, 1e5, 1e5,
+		1e5)...))))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	assert.MustBeTrue(t, len(lines) == 3, "%d lines:\n%s", len(lines), out.String())
 	want := "MEASURED CONDITIONS VALUE ROUNDS PFCSWITCH BRIDGE TO BRIDGE TO OVS TO OVS-TSO"
@@ -80,7 +79,7 @@ func TestNumber(t *testing.T) {
 func TestAims(t *testing.T) {
 	rows := summarize(append(rounds(dutPFC, 130), rounds(dutBridge, 100)...))
 	var out bytes.Buffer
-	must(t, printAims(&out, rows))
+	assert.Must(t, printAims(&out, rows))
 	said := strings.Join(strings.Fields(out.String()), " ")
 	assert.True(t, strings.Contains(said, "to the bridge senders=1 octets=60 priority=3 at least 1.3 - 1.30 yes") &&
 		!strings.Contains(said, "Open vSwitch"), "%v", said)
@@ -132,7 +131,7 @@ func TestAimsMeanRows(t *testing.T) {
 func TestPlot(t *testing.T) {
 	rows := summarize(append(rounds(dutPFC, 30, 10, 20), rounds(dutBridge, 40)...))
 	var out bytes.Buffer
-	must(t, writePlot(&out, machine{CPU: "<&> CPU", CPUs: 2}, rows))
+	assert.Must(t, writePlot(&out, machine{CPU: "<&> CPU", CPUs: 2}, rows))
 	s := out.String()
 	for _, want := range []string{
 		"&lt;&amp;&gt; CPU",

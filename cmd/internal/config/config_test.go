@@ -51,7 +51,7 @@ func TestPortsKeepTheOrderOfTheFile(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "leaf1.yaml")
-	must(t, os.WriteFile(file, []byte("name: leaf1\nspeed: 1G\n"), 0o600))
+	assert.Must(t, os.WriteFile(file, []byte("name: leaf1\nspeed: 1G\n"), 0o600))
 	if _, _, err := Load(file); err == nil || !strings.HasPrefix(err.Error(), file+":2: speed: unknown key") {
 		t.Errorf("Load\n got %v\nwant a fault in %s:2", err, file)
 	}
@@ -61,7 +61,7 @@ func TestLoad(t *testing.T) {
 
 func TestParseReturnsWarnings(t *testing.T) {
 	_, warnings, err := Parse("test.yaml", []byte("ports: {p1: }"))
-	must(t, err)
+	assert.Must(t, err)
 	assert.True(t, len(warnings) == 1 && warnings[0].Key == "priorities.lossless" && !warnings[0].Note,
 		"warnings\n got %v\nwant one about priorities.lossless", warnings)
 }
@@ -141,7 +141,7 @@ func TestLimits(t *testing.T) {
 func TestHostNICKeys(t *testing.T) {
 	c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, Speed: "10G",
 		MTU: 9000, Metrics: "off"})
-	must(t, err)
+	assert.Must(t, err)
 	wire, host := c.port("eth1"), c.port("host0")
 	assert.True(t, c.Name == "nic-eth1" && c.Metrics.Listen == "" && wire.Speed == 10e9 && wire.MTU == 9000 &&
 		host.MTU == 9000 && len(host.Addresses) == 2, "%+v\nwire %+v\nhost %+v", c, wire, host)
@@ -210,7 +210,7 @@ preset: roce
 // Reading a pipe without a writer fails at once.
 func TestReadFileOfAnIdlePipe(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	must(t, syscall.Mkfifo(fifo, 0o600))
+	assert.Must(t, syscall.Mkfifo(fifo, 0o600))
 	done := make(chan error, 1)
 	for _, read := range []func() error{
 		func() error { _, err := ReadFile(fifo); return err },
@@ -229,7 +229,7 @@ func TestReadFileOfAnIdlePipe(t *testing.T) {
 // The pipe of a shell's "<(...)" is a configuration like a file.
 func TestReadFileOfAPipe(t *testing.T) {
 	r, w, err := os.Pipe()
-	must(t, err)
+	assert.Must(t, err)
 	defer func() { _ = r.Close() }()
 	const text = "ports: {p1: {}}\n"
 	go func() {
@@ -246,7 +246,7 @@ func TestReadFileOfAPipe(t *testing.T) {
 func TestMetricsOfTheCommandLine(t *testing.T) {
 	file := mustParse(t, "metrics: {listen: \"127.0.0.1:1\", hosts: [a.b]}")
 	given, err := file.WithMetrics("127.0.0.1:2")
-	must(t, err)
+	assert.Must(t, err)
 	next := mustParse(t, "metrics: {listen: \"127.0.0.1:3\"}")
 	assert.Equal(t, next.KeepMetrics(given).Metrics.Listen, "127.0.0.1:2", "after a file")
 	assert.Equal(t, next.KeepMetrics(file).Metrics.Listen, "127.0.0.1:3", "after a file, without the command line's")

@@ -38,7 +38,7 @@ func TestErrorTexts(t *testing.T) {
 func TestWarningTexts(t *testing.T) {
 	compareAll(t, "warnings", func(t *testing.T, name string, data []byte) string {
 		c, _, err := Parse(name, data)
-		must(t, err)
+		assert.Must(t, err)
 		var b strings.Builder
 		for _, w := range c.Check(Machine{WakeGap: 13 * time.Millisecond, WakeDelay: 300 * time.Microsecond}) {
 			if w.Note {
@@ -56,7 +56,7 @@ func TestWarningTexts(t *testing.T) {
 func TestExpansions(t *testing.T) {
 	compareAll(t, "expand", func(t *testing.T, name string, data []byte) string {
 		c, _, err := Parse(name, data)
-		must(t, err)
+		assert.Must(t, err)
 		return string(Expand(c))
 	})
 }

@@ -72,8 +72,8 @@ func TestCutOffFiles(t *testing.T) {
 // A file of 100 MB, or one that never ends, is not read to its end.
 func TestHugeFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "huge.yaml")
-	must(t, os.WriteFile(path, []byte("name: x\n"), 0o600))
-	must(t, os.Truncate(path, 100<<20))
+	assert.Must(t, os.WriteFile(path, []byte("name: x\n"), 0o600))
+	assert.Must(t, os.Truncate(path, 100<<20))
 	for _, file := range []string{path, "/dev/zero"} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -14,12 +14,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/readme"
 	"pfcswitch/dataplane/assert"
 )
-
-var must = labtest.Must
 
 // validator compiles the schema with a validator of others, which holds it against the standard's own schema.
 func validator(t testing.TB, schema *Schema) func(text []byte) error {
@@ -28,7 +25,7 @@ func validator(t testing.TB, schema *Schema) func(text []byte) error {
 	parsed := assert.Got(jsonschema.UnmarshalJSON(bytes.NewReader(b))).Must(t)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	must(t, c.AddResource("pfcswitch.json", parsed))
+	assert.Must(t, c.AddResource("pfcswitch.json", parsed))
 	s := assert.Got(c.Compile("pfcswitch.json")).Must(t)
 	return func(text []byte) error {
 		v, err := asJSON(text)

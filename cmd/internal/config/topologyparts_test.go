@@ -27,11 +27,11 @@ traffic: {t: {from: h1, to: h2}}
 // A part has its nodes, the links between them, and its ends of the others; addresses are those of the whole lab.
 func TestParts(t *testing.T) {
 	whole, err := ParseTopology("two.yaml", []byte(parted), noFiles)
-	must(t, err)
+	assert.Must(t, err)
 	left, err := whole.Part("left")
-	must(t, err)
+	assert.Must(t, err)
 	right, err := whole.Part("right")
-	must(t, err)
+	assert.Must(t, err)
 	for _, part := range []struct {
 		t    *Topology
 		want string
@@ -52,9 +52,9 @@ func TestParts(t *testing.T) {
 		assert.True(t, got == part.want, "got  %s\nwant %s", got, part.want)
 	}
 	later, err := ParseTopology("two.yaml", []byte(strings.Replace(parted, "h3, \"s2:", "h3, \"s1:", 1)), noFiles)
-	must(t, err)
+	assert.Must(t, err)
 	other, err := later.Part("left") // of a version without the tunnel l3
-	must(t, err)
+	assert.Must(t, err)
 	l3, up := left.Tunnels[0].VNI, left.Tunnels[1].VNI
 	assert.True(t, up == right.Tunnels[1].VNI && up == other.Tunnels[0].VNI && up != l3 && l3 == right.Tunnels[0].VNI &&
 		min(l3, up) >= 1 && max(l3, up) < 1<<24,
@@ -78,7 +78,7 @@ func TestParts(t *testing.T) {
 	assert.True(t, err != nil && err.Error() == "two.yaml:2: parts: there is no up: take one of left, "+"right",
 		"no such part: %v", err)
 	alone, err := ParseTopology("one.yaml", []byte("name: one\nswitches: {s1: {}}\n"), noFiles)
-	must(t, err)
+	assert.Must(t, err)
 	_, err = alone.Part("left")
 	assert.Fails(t, err, "parts: the lab has none", "no parts")
 }

@@ -68,7 +68,7 @@ func drawPortWatchdog(t *rapid.T, w *Watchdog) {
 func parseWatchdog(t *testing.T, yaml string) (*Config, []Warning) {
 	t.Helper()
 	c, warnings, err := Parse("switch.yaml", []byte("preset: roce\n"+yaml))
-	must(t, err)
+	assert.Must(t, err)
 	return c, warnings
 }
 

@@ -56,7 +56,7 @@ const (
 )
 
 var (
-	must, eventually = labtest.Must, labtest.Eventually
+	must, eventually = assert.Must, labtest.Eventually
 
 	HostMAC, PortMAC, PortName = acceptance.HostMAC, acceptance.PortMAC, acceptance.PortName
 	IP, Tagged, Ethernet       = acceptance.IP, acceptance.Tagged, acceptance.Ethernet

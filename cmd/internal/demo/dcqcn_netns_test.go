@@ -21,11 +21,11 @@ func TestCongestionSeconds(t *testing.T) {
 func TestCongestionEnds(t *testing.T) {
 	labtest.Require(t)
 	for _, p := range congestionPhases(short) {
-		must(t, p.open(context.Background(), "dcqcn."+p.name))
+		assert.Must(t, p.open(context.Background(), "dcqcn."+p.name))
 		for _, e := range p.endpoints() {
 			assert.True(t, slices.Contains(e.args(), "dcqcn") == (p.name == "b"), "phase %s, %s: %q", p.name, e.name,
 				e.args())
 		}
-		must(t, p.close())
+		assert.Must(t, p.close())
 	}
 }

@@ -105,7 +105,7 @@ func TestCongestionText(t *testing.T) {
 		{"c", ""},
 	} {
 		var b strings.Builder
-		must(t, r.congestionText(&b, tt.phase))
+		assert.Must(t, r.congestionText(&b, tt.phase))
 		got := b.String()
 		assert.True(t, got == tt.want, "phase %s:\n%s\nwant\n%s", tt.phase, got, tt.want)
 	}
@@ -145,9 +145,9 @@ func TestCongestionKeys(t *testing.T) {
 		}
 		text := s.head() + markingKeys(speed) + s.portLines("pfc")
 		c, _, err := config.Parse("s1.yaml", []byte(text))
-		must(t, err)
+		assert.Must(t, err)
 		c, err = c.Resolve(nil)
-		must(t, err)
+		assert.Must(t, err)
 		if e := c.ECN[3]; e.Kmin != speed/16000 || e.Kmax <= e.Kmin || 2*e.Kmax > c.Shared() {
 			t.Errorf("at %d bit/s: marks from %d to %d, queues share %d", speed, e.Kmin, e.Kmax, c.Shared())
 		}

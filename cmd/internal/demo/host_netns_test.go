@@ -35,7 +35,7 @@ func TestHostsWithoutIperf3(t *testing.T) {
 	r := assert.Got(Hosts(context.Background(), Options{Seconds: 1, Speed: 100_000_000, Record: true,
 		Progress: func(line string) { said = append(said, line) },
 		Results:  func(text string) error { said = append(said, text); return nil }})).Must(t)
-	must(t, errors.Join(r.End(&end), r.Text(&text)))
+	assert.Must(t, errors.Join(r.End(&end), r.Text(&text)))
 	assert.True(t, len(said) == 4 && strings.HasPrefix(said[2], "phase 2/2, about ") &&
 		said[1]+said[3]+end.String() == text.String(), "as phases begin and end: %q, and then:\n%s", said, end.String())
 	if !r.Pass {
@@ -43,7 +43,7 @@ func TestHostsWithoutIperf3(t *testing.T) {
 	} else if strings.Count(end.String(), "segments again.") != 2 {
 		t.Errorf("no sentences about TCP:\n%s", end.String())
 	}
-	must(t, r.Page(&page))
+	assert.Must(t, r.Page(&page))
 	const enough = 5 // values, half of those of an idle machine: TCP has begun
 	values := 0
 	for _, a := range r.Phases {

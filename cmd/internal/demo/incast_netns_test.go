@@ -57,7 +57,7 @@ func TestKeptLabRuns(t *testing.T) {
 				assert.True(t, slices.Contains(commands, s.name+": pfcswitch show pfc -s "+s.socket),
 					"phase %s: no command asks switch %s: %q", kept.name, s.name, commands)
 				var w *api.Watchdog
-				labtest.Must(t, ask(ctx, s, "watchdog", &w))
+				assert.Must(t, ask(ctx, s, "watchdog", &w))
 				assert.True(t, len(w.Queues) == len(s.ports) && w.Queues[0].Action == action,
 					"phase %s, switch %s: %+v, want %s at each port", kept.name, s.name, w.Queues, action)
 			}
@@ -82,13 +82,13 @@ func TestHangupLeavesNothing(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), labtest.Program(t), "demo", "incast", "--speed", "10M", "--seconds", "60")
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	progress := assert.Got(cmd.StderrPipe()).Must(t)
-	must(t, cmd.Start())
+	assert.Must(t, cmd.Start())
 	made := func() bool {
 		left := assert.Got(os.ReadDir(dir)).Must(t)
 		return len(left) > 0
 	}
 	labtest.Eventually(t, "the demo builds a lab", made)
-	must(t, cmd.Process.Signal(syscall.SIGHUP))
+	assert.Must(t, cmd.Process.Signal(syscall.SIGHUP))
 	said := assert.Got(io.ReadAll(progress)).Must(t)
 	_ = cmd.Wait()
 	status, left := cmd.ProcessState.ExitCode(), made()

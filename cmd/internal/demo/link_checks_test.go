@@ -67,7 +67,7 @@ func TestLinkText(t *testing.T) {
 		Phases: []PhaseResult{{Phase: "1", Title: "first"}, {Phase: "2", Title: "second"}}}
 	var out strings.Builder
 	for _, a := range r.Phases {
-		must(t, r.phaseText(&out, a))
+		assert.Must(t, r.phaseText(&out, a))
 	}
 	const want = "(1) first\n  the headroom holds 4000 bytes, at most 2000 came after an XOFF; 300 XOFFs, 1 frames " +
 		"lost\n(2) second\n  no result\n"
@@ -253,7 +253,7 @@ func TestLinksText(t *testing.T) {
 	r.control("2", "frames lost", "more than 0", "7", true, true)
 	r.Judge()
 	var out strings.Builder
-	must(t, r.Text(&out))
+	assert.Must(t, r.Text(&out))
 	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n",
 		"PASS (1 checks, 0 failed)", "\n    4   2 "} {
 		assert.True(t, strings.Contains(out.String(), want), "no %q in\n%s", want, out.String())

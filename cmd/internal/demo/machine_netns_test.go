@@ -19,12 +19,12 @@ func TestMeterBeginsWithTheLoad(t *testing.T) {
 	const busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
 	p, err := n.Start(lab.Command{Name: "h1", Argv: []string{"taskset", "-c", firstCPU(t), "sh", "-c",
 		"{ " + busy + "; } & " + busy + "; wait"}})
-	labtest.Must(t, err)
-	labtest.Must(t, p.Wait())
+	assert.Must(t, err)
+	assert.Must(t, p.Wait())
 	ran, waited := p.Scheduled()
 	assert.MustBeTrue(t, ran > 0 && waited > 0, "the process ran for %v and waited for %v", ran, waited)
 	m, err := startMeter([]*lab.Process{p})
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	u, err := m.read(time.Second)
 	assert.True(t, err == nil && u.runQueueDelay == 0 && u.cores == 0, "since its end: %+v, %v, want nothing", u, err)
 	m.ran[0], m.waited[0] = 0, 0
@@ -37,7 +37,7 @@ func TestMeterBeginsWithTheLoad(t *testing.T) {
 func firstCPU(t *testing.T) string {
 	t.Helper()
 	var set unix.CPUSet
-	labtest.Must(t, unix.SchedGetaffinity(0, &set))
+	assert.Must(t, unix.SchedGetaffinity(0, &set))
 	for n := 0; ; n++ {
 		if set.IsSet(n) {
 			return strconv.Itoa(n)

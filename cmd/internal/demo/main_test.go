@@ -22,8 +22,6 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-var must = labtest.Must
-
 // The test binary, started by a phase as one of its processes, is a switch, or an endpoint that only says that it has
 // nothing to say. With crashKey in the environment the switch dies early, and endpoints wait.
 const crashVariable = "DEMO_TEST_CRASH"
@@ -49,7 +47,7 @@ func answeringSwitch(t *testing.T, answer http.HandlerFunc) *switchNode {
 	socket := filepath.Join(labtest.TempDir(t), "s1.sock")
 	l := assert.Got(net.Listen("unix", socket)).Must(t)
 	s := httptest.NewUnstartedServer(answer)
-	must(t, s.Listener.Close())
+	assert.Must(t, s.Listener.Close())
 	s.Listener = l
 	s.Start()
 	t.Cleanup(s.Close)

@@ -123,7 +123,7 @@ func pageOf(t *testing.T) string {
 	whole(r)
 	r.Judge()
 	var b strings.Builder
-	must(t, r.Page(&b))
+	assert.Must(t, r.Page(&b))
 	return b.String()
 }
 

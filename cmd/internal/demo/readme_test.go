@@ -110,7 +110,7 @@ func TestReadmeShowsDemos(t *testing.T) {
 				"%s: %+v", f.Phase, f)
 		}
 		var b strings.Builder
-		must(t, r.Text(&b))
+		assert.Must(t, r.Text(&b))
 		var printed []string
 		for line := range strings.Lines(b.String()) {
 			printed = append(printed, strings.Join(strings.Fields(line), " "))

@@ -17,7 +17,7 @@ func TestRingConfigurations(t *testing.T) {
 	g := &ring{phase: &phase{speed: 200_000_000}, watchdog: watchSettings(slowWatchCount, watchRecovery, "forward")}
 	for k := range ringSwitches {
 		c, warnings, err := config.Parse("ring.yaml", []byte(g.config(k)))
-		must(t, err)
+		assert.Must(t, err)
 		assert.True(t, len(warnings) == 0, "s%d: %v", k+1, warnings)
 		ports := map[string]string{}
 		for _, e := range c.FDB {

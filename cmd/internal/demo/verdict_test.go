@@ -106,7 +106,7 @@ func TestVerdict(t *testing.T) {
 		}
 		r.Judge()
 		var out strings.Builder
-		must(t, r.Text(&out))
+		assert.Must(t, r.Text(&out))
 		text := out.String()
 		last := text[strings.LastIndex(text[:len(text)-1], "\n")+1:]
 		assert.True(t, r.Pass == tt.pass && strings.HasPrefix(last, tt.word),
@@ -123,7 +123,7 @@ func TestDiscardedText(t *testing.T) {
 		r := &Report{Phases: []PhaseResult{{Phase: "a"}},
 			Switches: []SwitchResult{{Phase: "a", Name: "s1", Discarded: discarded, PFCSent: 7}}}
 		var out strings.Builder
-		must(t, r.Text(&out))
+		assert.Must(t, r.Text(&out))
 		assert.Contains(t, out.String(), want, "text")
 	}
 }

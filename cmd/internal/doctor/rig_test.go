@@ -16,7 +16,7 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-var must, eventually = labtest.Must, labtest.Eventually
+var must, eventually = assert.Must, labtest.Eventually
 
 // A rig is a namespace sw for a switch with a link to a host, which is h:
 //

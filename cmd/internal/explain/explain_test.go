@@ -41,7 +41,7 @@ func given(dst string) Frame {
 // A configuration alone decides where frames go and in which queue, by addresses, tags and DSCP.
 func TestOffline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "leaf1.yaml")
-	must(t, os.WriteFile(file, []byte(leaf), 0o600))
+	assert.Must(t, os.WriteFile(file, []byte(leaf), 0o600))
 	for _, test := range []struct {
 		in, dst string
 		change  func(*Frame)
@@ -97,7 +97,7 @@ func TestOffline(t *testing.T) {
 	}
 	f := given("02:00:00:00:00:02")
 	q, err := f.Request("p9")
-	must(t, err)
+	assert.Must(t, err)
 	_, err = Offline(file, []api.TraceRequest{q})
 	assert.Fails(t, err, "it has p1, p2, p3, p4", "a port that does not exist")
 	_, err = Running(context.Background(), "/no/such.sock", []api.TraceRequest{q})
@@ -303,6 +303,6 @@ func pcapng(t testing.TB) []byte {
 	if err == nil {
 		err = w.Flush()
 	}
-	must(t, err)
+	assert.Must(t, err)
 	return b.Bytes()
 }

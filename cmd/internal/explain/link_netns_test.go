@@ -16,8 +16,6 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-var must = labtest.Must
-
 // counted is what a switch has counted: frames received, dropped and sent, by port.
 type counted map[string][3]uint64
 
@@ -38,13 +36,13 @@ func TestRunningSwitch(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s.sock")
 	yaml := "preset: roce\nlldp: {agent: off}\nports:\n"
 	for i, keys := range []string{"tagged: [10]", "tagged: [10], trust: dscp", "pvid: 10"} {
-		must(t, l.Link(sw, fmt.Sprintf("p%d", i+1), h, fmt.Sprintf("e%d", i+1), lab.LinkOptions{}))
+		assert.Must(t, l.Link(sw, fmt.Sprintf("p%d", i+1), h, fmt.Sprintf("e%d", i+1), lab.LinkOptions{}))
 		yaml += fmt.Sprintf("  p%d: {netns: %s, loop: off, %s}\n", i+1, sw.Path(), keys)
 	}
 	daemontest.Start(t, socket, yaml+"fdb: [{mac: \"02:00:00:00:00:02\", vlan: 1, port: p2}, {mac: "+
 		"\"02:00:00:00:00:03\", vlan: 10, port: p3}]\n")
 	w := assert.Got(linkcheck.Open(h.Path(), "e1")).Must(t)
-	t.Cleanup(func() { must(t, w.Close()) })
+	t.Cleanup(func() { assert.Must(t, w.Close()) })
 
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(n ...int) int { return n[random.IntN(len(n))] }
@@ -58,7 +56,7 @@ func TestRunningSwitch(t *testing.T) {
 		e := assert.Got(Running(t.Context(), socket, []api.TraceRequest{q})).Must(t)
 		compare(t, &e.Frames[0], socket, func() {
 			_, _, err := w.Send(q.Frame, q.Vnet)
-			must(t, err)
+			assert.Must(t, err)
 		})
 		verdicts[e.Frames[0].Verdict]++
 	}

@@ -17,7 +17,7 @@ func rxe(t *testing.T, programs map[string]string, args ...string) (status int, 
 	dir := t.TempDir()
 	for _, program := range []string{"bash", "sh", "sed", "uname"} {
 		path, err := exec.LookPath(program)
-		must(t, errors.Join(err, os.Symlink(path, filepath.Join(dir, program))))
+		assert.Must(t, errors.Join(err, os.Symlink(path, filepath.Join(dir, program))))
 	}
 	for name, line := range programs {
 		install(t, filepath.Join(dir, name), "#!/bin/sh\n"+line+"\n")

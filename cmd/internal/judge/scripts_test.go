@@ -14,8 +14,6 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-var must = labtest.Must
-
 // fakeGo stands for the go command: what it builds is a demo that notes each of its runs and says what DEMO_SAYS has,
 // with status DEMO_STATUS or, where that is "host alone", with 1 as demo host and with 0 as others, and a judge that
 // always passes.
@@ -40,7 +38,7 @@ chmod +x "$3"
 // install writes a program.
 func install(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)))
+	assert.Must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)))
 }
 
 // demoStage runs a script's stage demo with a demo of the test's own, and returns what the demo noted.
@@ -110,7 +108,7 @@ func ordinaryBench(t *testing.T, folder string, args ...string) (status int, out
 // What an ordinary user cannot run was not run, and did not pass; help is for everybody.
 func TestBenchAsOrdinaryUser(t *testing.T) {
 	dir := labtest.TempDir(t)
-	must(t, os.Chmod(dir, 0o777))
+	assert.Must(t, os.Chmod(dir, 0o777))
 	install(t, filepath.Join(dir, "go"), fakeGo)
 	for option, want := range map[string]int{"--smoke": 77, "--help": 0} {
 		got, out := ordinaryBench(t, dir, option)
@@ -157,7 +155,7 @@ func installing(t *testing.T, aptGet string, env ...string) (c *exec.Cmd, policy
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(dir, program))
 		}
-		must(t, err)
+		assert.Must(t, err)
 	}
 	install(t, filepath.Join(dir, "go"), fakeGo)
 	install(t, filepath.Join(dir, "apt-get"), aptGet)
@@ -197,7 +195,7 @@ func TestInterruptedInstallation(t *testing.T) {
 	c, policy := installing(t, "#!/bin/sh\n[ \"$2\" = update ] || { touch \"$APT_LOG\"; exec sleep 60; }\n")
 	started := filepath.Join(filepath.Dir(policy), "apt")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	must(t, c.Start())
+	assert.Must(t, c.Start())
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(started); err == nil {
 			break

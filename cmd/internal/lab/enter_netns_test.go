@@ -66,7 +66,7 @@ func TestEnterHandsOnSignals(t *testing.T) {
 	cmd, lines := startRole(t, "enter-wait", attr)
 	inner := pidAfter(t, lines.Text(), "inner")
 	assert.MustBeTrue(t, attr.Credential == nil || inner != cmd.Process.Pid, "Enter did not make a process")
-	labtest.Must(t, cmd.Process.Signal(unix.SIGTERM))
+	assert.Must(t, cmd.Process.Signal(unix.SIGTERM))
 	err := cmd.Wait()
 	assert.True(t, attr.Credential == nil || cmd.ProcessState.ExitCode() == 128+15,
 		"status after SIGTERM: %v, want 143", err)
@@ -76,7 +76,7 @@ func TestEnterHandsOnSignals(t *testing.T) {
 func TestEnterInnerDiesWithOuter(t *testing.T) {
 	cmd, lines := startRole(t, "enter-wait", testUser(t))
 	inner := pidAfter(t, lines.Text(), "inner")
-	labtest.Must(t, cmd.Process.Kill())
+	assert.Must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	labtest.Eventually(t, "inner process died", func() bool { return !alive(inner) })
 }

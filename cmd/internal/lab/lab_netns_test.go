@@ -27,21 +27,21 @@ func twoHosts(t *testing.T, o lab.LinkOptions) (l *lab.Lab, h1, h2 *lab.Node) {
 	t.Helper()
 	l = labtest.New(t, "two")
 	h1, h2 = labtest.Node(t, l, "h1"), labtest.Node(t, l, "h2")
-	labtest.Must(t, l.Link(h1, "eth0", h2, "eth0", o))
+	assert.Must(t, l.Link(h1, "eth0", h2, "eth0", o))
 	return l, h1, h2
 }
 
 func TestLinkCarriesFramesAndCounts(t *testing.T) {
 	mac := net.HardwareAddr{2, 0, 0, 0, 0, 1}
 	_, h1, h2 := twoHosts(t, lab.LinkOptions{MTU: 4000, MACs: [2]net.HardwareAddr{mac, nil}})
-	labtest.Must(t, h1.AddAddr("eth0", "10.0.0.1/24"))
-	labtest.Must(t, h2.AddAddr("eth0", "10.0.0.2/24"))
+	assert.Must(t, h1.AddAddr("eth0", "10.0.0.1/24"))
+	assert.Must(t, h2.AddAddr("eth0", "10.0.0.2/24"))
 
 	if got, err := h1.MAC("eth0"); err != nil || got.String() != mac.String() {
 		t.Errorf("MAC of h1: got %v, %v, want %v", got, err, mac)
 	}
 	before, err := h2.Stats("eth0")
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	assert.True(t, before.ReceivedFrames == 0 && before.SentFrames == 0,
 		"an idle link has carried frames, so IPv6 is not off: %+v", before)
 
@@ -49,7 +49,7 @@ func TestLinkCarriesFramesAndCounts(t *testing.T) {
 	got := exchange(t, h1, h2, size)
 	assert.Equal(t, got, size, "received bytes")
 	after, err := h2.Stats("eth0")
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	if want := uint64(size + 8 + 20 + 14); after.ReceivedBytes < want || after.ReceivedFrames != 2 {
 		t.Errorf("h2 received %d frames, %d bytes, want 2 frames (ARP and data), at least %d bytes",
 			after.ReceivedFrames, after.ReceivedBytes, want)
@@ -60,12 +60,12 @@ func TestLinkCarriesFramesAndCounts(t *testing.T) {
 func exchange(t *testing.T, h1, h2 *lab.Node, size int) int {
 	t.Helper()
 	var in, out *net.UDPConn
-	labtest.Must(t, h2.Do(func() (err error) {
+	assert.Must(t, h2.Do(func() (err error) {
 		in, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 4791})
 		return err
 	}))
 	defer in.Close()
-	labtest.Must(t, h1.Do(func() (err error) {
+	assert.Must(t, h1.Do(func() (err error) {
 		out, err = net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 4791})
 		return err
 	}))
@@ -73,9 +73,9 @@ func exchange(t *testing.T, h1, h2 *lab.Node, size int) int {
 	if _, err := out.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	labtest.Must(t, in.SetReadDeadline(time.Now().Add(10*time.Second)))
+	assert.Must(t, in.SetReadDeadline(time.Now().Add(10*time.Second)))
 	n, err := in.Read(make([]byte, 1<<16))
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	return n
 }
 
@@ -83,17 +83,17 @@ func TestLinkDownUpDelete(t *testing.T) {
 	_, h1, h2 := twoHosts(t, lab.LinkOptions{})
 	carrier := func(n *lab.Node) bool {
 		c, err := n.Carrier("eth0")
-		labtest.Must(t, err)
+		assert.Must(t, err)
 		return c
 	}
 	assert.MustBeTrue(t, carrier(h1) && carrier(h2), "carrier of a new link: h1 %v, h2 %v, want both", carrier(h1),
 		carrier(h2))
-	labtest.Must(t, h1.LinkDown("eth0"))
+	assert.Must(t, h1.LinkDown("eth0"))
 	labtest.Eventually(t, "h2 lost its carrier", func() bool { return !carrier(h2) })
-	labtest.Must(t, h1.LinkUp("eth0"))
+	assert.Must(t, h1.LinkUp("eth0"))
 	labtest.Eventually(t, "h2 has it back", func() bool { return carrier(h1) && carrier(h2) })
 
-	labtest.Must(t, h2.DeleteLink("eth0"))
+	assert.Must(t, h2.DeleteLink("eth0"))
 	for _, n := range []*lab.Node{h1, h2} {
 		_, err := n.Stats("eth0")
 		assert.True(t, err != nil, "%s still has eth0", n.Name())
@@ -104,15 +104,15 @@ func TestDo(t *testing.T) {
 	l := labtest.New(t, "do")
 	n := labtest.Node(t, l, "n")
 	own, outside := "", ""
-	labtest.Must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
+	assert.Must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
 	assert.Equal(t, own, "lo", "interfaces inside, want lo alone")
-	labtest.Must(t, l.Link(n, "in", labtest.Node(t, l, "m"), "out", lab.LinkOptions{}))
-	labtest.Must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
+	assert.Must(t, l.Link(n, "in", labtest.Node(t, l, "m"), "out", lab.LinkOptions{}))
+	assert.Must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
 	outside, err := interfaces()
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	assert.True(t, own == "lo in" && !strings.Contains(outside, "in"),
 		"inside: %q, want \"lo in\"; outside: %q, want no \"in\"", own, outside)
-	labtest.Must(t, n.Do(func() error {
+	assert.Must(t, n.Do(func() error {
 		listener, err := net.Listen("tcp", "127.0.0.1:5201")
 		if err == nil {
 			t.Cleanup(func() { _ = listener.Close() })
@@ -142,17 +142,17 @@ func interfaces() (string, error) {
 func TestProcessRunsInsideNode(t *testing.T) {
 	l, h1, _ := twoHosts(t, lab.LinkOptions{})
 	p, err := h1.Start(runRole("interfaces"))
-	labtest.Must(t, err)
-	labtest.Must(t, p.Wait())
+	assert.Must(t, err)
+	assert.Must(t, p.Wait())
 	assert.Equal(t, p.Output(), "lo\neth0\n", "the process saw")
-	labtest.Must(t, l.Close())
+	assert.Must(t, l.Close())
 	goleak.VerifyNone(t)
 }
 
 func TestProcessOutputAndStatus(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "out"), "n")
 	p, err := n.Start(runRole("fail"))
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	err = p.Wait()
 	var exit *exec.ExitError
 	assert.MustBeTrue(t, errors.As(err, &exit) && exit.ExitCode() == 3, "Wait: got %v, want exit status 3", err)
@@ -162,7 +162,7 @@ func TestProcessOutputAndStatus(t *testing.T) {
 	c := runRole("fail")
 	c.Stdout, c.Stderr = &out, &errOut
 	p, err = n.Start(c)
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	<-p.Ended()
 	assert.True(t, out.String() == "first\n" && errOut.String() == "second\n" && p.Output() == "",
 		"own writers got %q and %q, Output %q", out.String(), errOut.String(), p.Output())
@@ -186,7 +186,7 @@ func TestProcessStop(t *testing.T) {
 		{"fail", 0, 10 * time.Second, "exit status 3"}, // ends by itself
 	} {
 		p, err := n.Start(runRole(test.role))
-		labtest.Must(t, err)
+		assert.Must(t, err)
 		if test.role != "fail" {
 			labtest.Eventually(t, "ready", func() bool { return strings.Contains(p.Output(), "ready") })
 		}
@@ -207,9 +207,9 @@ func TestCloseWaitsForTheGrace(t *testing.T) {
 	c := runRole("slow")
 	c.Grace = time.Minute
 	p, err := labtest.Node(t, l, "n").Start(c)
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	labtest.Eventually(t, "ready", func() bool { return strings.Contains(p.Output(), "ready") })
-	labtest.Must(t, l.Close())
+	assert.Must(t, l.Close())
 	if !strings.Contains(p.Output(), "ended by itself") {
 		t.Errorf("the process was killed: %v", p.Wait())
 	}
@@ -219,46 +219,46 @@ func TestCloseWaitsForTheGrace(t *testing.T) {
 func TestProcessFinish(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "finish"), "n")
 	p, err := n.Start(runRole("wait"))
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := p.Finish(ctx); !errors.Is(err, context.DeadlineExceeded) || !alive(p.Pid()) {
 		t.Errorf("got %v, want that the time is over", err)
 	}
-	labtest.Must(t, p.Stop(syscall.SIGKILL, time.Second))
+	assert.Must(t, p.Stop(syscall.SIGKILL, time.Second))
 	if p, err = n.Start(runRole("interfaces")); err == nil {
 		err = p.Finish(t.Context())
 	}
-	labtest.Must(t, err)
+	assert.Must(t, err)
 }
 
 func TestStopEndsTheWholeGroup(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "group"), "n")
 	p, err := n.Start(runRole("parent"))
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	labtest.Eventually(t, "grandchild started", func() bool { return strings.Contains(p.Output(), "ready") })
 	grandchild := pidAfter(t, p.Output(), "grandchild")
-	labtest.Must(t, p.Stop(syscall.SIGTERM, 10*time.Second))
+	assert.Must(t, p.Stop(syscall.SIGTERM, 10*time.Second))
 	labtest.Eventually(t, "grandchild ended", func() bool { return !alive(grandchild) })
 }
 
 func TestScheduled(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "sched"), "n")
 	one, err := n.Start(runRole("spin"))
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	two, err := n.Start(runRole("spin"))
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	labtest.Eventually(t, "both spinners waited for the one CPU", func() bool {
 		ran1, waited1 := one.Scheduled()
 		ran2, waited2 := two.Scheduled()
 		return min(ran1, ran2, waited1, waited2) > 50*time.Millisecond
 	})
-	labtest.Must(t, one.Stop(syscall.SIGKILL, time.Second))
+	assert.Must(t, one.Stop(syscall.SIGKILL, time.Second))
 	before, waited := one.Scheduled()
 	assert.True(t, before != 0 && waited != 0, "after the end: ran %v, waited %v, want more than 0", before, waited)
 	after, _ := one.Scheduled()
 	assert.True(t, after == before, "an ended process ran on: %v, then %v", before, after)
-	labtest.Must(t, two.Stop(syscall.SIGKILL, time.Second))
+	assert.Must(t, two.Stop(syscall.SIGKILL, time.Second))
 	open, _ := filepath.Glob("/proc/self/fd/*")
 	for _, fd := range open {
 		name, _ := os.Readlink(fd)
@@ -282,8 +282,8 @@ func TestLabRefuses(t *testing.T) {
 	} {
 		assert.True(t, err != nil, "%v", what)
 	}
-	labtest.Must(t, l.Close())
-	labtest.Must(t, l.Close())
+	assert.Must(t, l.Close())
+	assert.Must(t, l.Close())
 	for what, err := range map[string]error{"Node": node("late"), "Start": start(), "LinkUp": n.LinkUp("lo")} {
 		assert.True(t, errors.Is(err, lab.ErrClosed), "%s after Close: got %v, want ErrClosed", what, err)
 	}
@@ -297,8 +297,8 @@ func TestTunnelTwice(t *testing.T) {
 	for range 2 {
 		l := labtest.New(t, "tunnel")
 		n := labtest.Node(t, l, "n")
-		labtest.Must(t, l.Tunnel(n, "a", o))
+		assert.Must(t, l.Tunnel(n, "a", o))
 		assert.Fails(t, l.Tunnel(n, "b", o), "another lab on this machine has", "a second tunnel of one identifier")
-		labtest.Must(t, l.Close())
+		assert.Must(t, l.Close())
 	}
 }

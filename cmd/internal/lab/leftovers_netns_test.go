@@ -23,8 +23,8 @@ func startRole(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.
 	cmd.Env = append(os.Environ(), roleKey+"="+role)
 	cmd.SysProcAttr = attr
 	out, err := cmd.StdoutPipe()
-	labtest.Must(t, err)
-	labtest.Must(t, cmd.Start())
+	assert.Must(t, err)
+	assert.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	lines = bufio.NewScanner(out)
 	assert.MustBeTrue(t, lines.Scan(), "role %s printed nothing", role)
@@ -35,7 +35,7 @@ func startRole(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.
 func namespacesOf(t *testing.T, pid int) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir("/run/netns")
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), fmt.Sprintf("pfcsw-%d-", pid)) {
 			names = append(names, e.Name())
@@ -61,7 +61,7 @@ func pidAfter(t *testing.T, text, word string) int {
 	fields := strings.Fields(rest)
 	assert.MustBeTrue(t, len(fields) != 0, "no %q in %q", word, text)
 	pid, err := strconv.Atoi(fields[0])
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	return pid
 }
 
@@ -74,14 +74,14 @@ func TestKilledLabIsClearedByTheNext(t *testing.T) {
 	if _, err := fmt.Sscanf(deadLines.Text(), "built %d %d", new(int), &child); err != nil {
 		t.Fatalf("%q: %v", deadLines.Text(), err)
 	}
-	labtest.Must(t, dead.Process.Kill())
+	assert.Must(t, dead.Process.Kill())
 	_ = dead.Wait()
 	labtest.Eventually(t, "the killed lab's process died with it", func() bool { return !alive(child) })
 	assert.MustEqual(t, len(namespacesOf(t, deadPid)), 2,
 		"namespaces of the killed lab, want 2 (else this test shows nothing)")
 
 	l, err := lab.New(context.Background(), "next")
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	defer l.Close()
 	assert.Same(t, namespacesOf(t, deadPid), nil, "still there of the killed lab")
 	assert.Equal(t, len(namespacesOf(t, livingPid)), 2, "namespaces of the living lab")
@@ -98,7 +98,7 @@ func TestLabEndsOnSignalAndPanic(t *testing.T) {
 		{"panic", 0},
 	} {
 		cmd, _ := startRole(t, test.role, nil)
-		labtest.Must(t, cmd.Process.Signal(test.sig))
+		assert.Must(t, cmd.Process.Signal(test.sig))
 		err := cmd.Wait()
 		assert.True(t, test.role != "panic" || err != nil, "the role that panics ended well")
 		assert.Same(t, namespacesOf(t, cmd.Process.Pid), nil, "%s, %v: left behind", test.role, test.sig)
@@ -113,7 +113,7 @@ func TestNamespaceNames(t *testing.T) {
 	assert.Equal(t, len(namespacesOf(t, os.Getpid())), 2, "names while up")
 	assert.True(t, strings.Contains(h1.EnterCommand(), h1.Path()), "EnterCommand %q does not name %s",
 		h1.EnterCommand(), h1.Path())
-	labtest.Must(t, l.Close())
+	assert.Must(t, l.Close())
 	assert.Same(t, namespacesOf(t, os.Getpid()), nil, "names after Close")
 }
 

@@ -16,8 +16,6 @@ import (
 	"pfcswitch/macctl"
 )
 
-var must = labtest.Must
-
 // ip runs a command of iproute2 in a node.
 func ip(t *testing.T, n *lab.Node, args string) {
 	t.Helper()
@@ -72,7 +70,7 @@ func startAnswer(t *testing.T, n *lab.Node, name string) {
 	t.Cleanup(func() {
 		cancel()
 		<-done
-		must(t, w.Close())
+		assert.Must(t, w.Close())
 	})
 }
 
@@ -81,7 +79,7 @@ func startAnswer(t *testing.T, n *lab.Node, name string) {
 func TestPlainLink(t *testing.T) {
 	l := labtest.New(t, "linkcheck")
 	a, b := labtest.Node(t, l, "a"), labtest.Node(t, l, "b")
-	must(t, l.Link(a, "e0", b, "e0", lab.LinkOptions{}))
+	assert.Must(t, l.Link(a, "e0", b, "e0", lab.LinkOptions{}))
 	silent := checkLink(t, a, impatient)
 	want(t, silent, "pfc", api.LinkUnknown, "unknown", "unknown")
 	startAnswer(t, b, "e0")
@@ -101,8 +99,8 @@ func TestPlainLink(t *testing.T) {
 func TestBridgeBetween(t *testing.T) {
 	l := labtest.New(t, "linkcheck")
 	a, m, b := labtest.Node(t, l, "a"), labtest.Node(t, l, "m"), labtest.Node(t, l, "b")
-	must(t, l.Link(a, "e0", m, "m1", lab.LinkOptions{}))
-	must(t, l.Link(b, "e0", m, "m2", lab.LinkOptions{}))
+	assert.Must(t, l.Link(a, "e0", m, "m1", lab.LinkOptions{}))
+	assert.Must(t, l.Link(b, "e0", m, "m2", lab.LinkOptions{}))
 	ip(t, m, "link add br0 type bridge")
 	for _, args := range []string{"link set m1 master br0", "link set m2 master br0", "link set br0 up"} {
 		ip(t, m, args)
@@ -124,7 +122,7 @@ func TestBridgeBetween(t *testing.T) {
 func TestSwitchAnswers(t *testing.T) {
 	l := labtest.New(t, "linkcheck")
 	sw, h := labtest.Node(t, l, "sw"), labtest.Node(t, l, "h")
-	must(t, l.Link(sw, "p1", h, "e0", lab.LinkOptions{MTU: 9000}))
+	assert.Must(t, l.Link(sw, "p1", h, "e0", lab.LinkOptions{MTU: 9000}))
 	socket := filepath.Join(t.TempDir(), "s.sock")
 	daemontest.Start(t, socket, fmt.Sprintf("preset: roce\nheadroom: {identifier: 02-50-47}\nports: {p1: {netns: %s, "+
 		"mtu: 9000, delay: 1ms}}\n", sw.Path()))
@@ -141,12 +139,12 @@ func TestSwitchAnswers(t *testing.T) {
 
 	mine := DefaultOptions()
 	mine.Patience = patient
-	must(t, mine.OfPort(t.Context(), socket, "p1"))
+	assert.Must(t, mine.OfPort(t.Context(), socket, "p1"))
 	assert.True(t, mine.Interface == "p1" && mine.Netns == sw.Path() && mine.Format == o.Format,
 		"port p1 is %s in %s with %v", mine.Interface, mine.Netns, mine.Format)
 	assert.Fails(t, mine.OfPort(t.Context(), socket, "p9"), "there are p1", "port p9")
 	w := assert.Got(Open(h.Path(), "e0")).Must(t)
-	t.Cleanup(func() { must(t, w.Close()) })
+	t.Cleanup(func() { assert.Must(t, w.Close()) })
 	answering, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); Answer(answering, &o.Format, w) }()

@@ -53,7 +53,7 @@ func program(t testing.TB) string {
 	return path
 }
 
-var must, eventually = labtest.Must, labtest.Eventually
+var must, eventually = assert.Must, labtest.Eventually
 
 // write writes a file that others may read.
 func write(t testing.TB, path, text string) string {

@@ -11,7 +11,7 @@ import (
 func TestBlocks(t *testing.T) {
 	got, err := Blocks("x.md", "text\n<!-- test: switch, output -->\n\n```console\n$ a \\\n  b\nprints\n$ "+
 		"c\n```\n```\nplain\n```\n<!-- test: not here: a, b -->\n```sh\nx\n```\n")
-	must(t, err)
+	assert.Must(t, err)
 	want := []Block{
 		{"x.md", 5, []string{"console"}, "$ a \\\n  b\nprints\n$ c\n", []string{"switch", "output"}},
 		{"x.md", 11, []string{}, "plain\n", nil},

@@ -225,11 +225,11 @@ func copyProject(t *testing.T, all []Block) (project, programs string) {
 		assert.MustBeTrue(t, err == nil, "%v: %v\n%s", args, err, out)
 	}
 	const sudo = "#!/bin/sh\nexec \"$@\"\n"
-	must(t, os.WriteFile(programs+"/bin/sudo", []byte(sudo), 0o755))
+	assert.Must(t, os.WriteFile(programs+"/bin/sudo", []byte(sudo), 0o755))
 	first := slices.IndexFunc(all, func(b Block) bool {
 		return b.file == "README.md" && slices.Equal(b.Info, []string{"yaml"})
 	})
 	assert.MustBeTrue(t, first >= 0, "README.md at the top has no configuration")
-	must(t, os.WriteFile(project+"/switch.yaml", []byte(all[first].Text), 0o600))
+	assert.Must(t, os.WriteFile(project+"/switch.yaml", []byte(all[first].Text), 0o600))
 	return project, programs
 }

@@ -25,12 +25,9 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/web"
 	"pfcswitch/dataplane/assert"
 )
-
-var must = labtest.Must
 
 const root = "../../.."
 
@@ -228,7 +225,7 @@ func TestDefaults(t *testing.T) {
 		}
 		lists++
 		var in map[string]any
-		must(t, yaml.Unmarshal([]byte(b.Text), &in))
+		assert.Must(t, yaml.Unmarshal([]byte(b.Text), &in))
 		for path, value := range leaves("", in) {
 			want, known := defaults[path]
 			if !known || slices.ContainsFunc(examples, func(e string) bool {

@@ -17,8 +17,6 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-var must = labtest.Must
-
 // The test binary, started again with one of these in its environment, is top on the terminal that it was given, or the
 // switch that top asks.
 const (

@@ -35,12 +35,12 @@ type terminal struct {
 func startTop(t *testing.T, socket string, env ...string) *terminal {
 	t.Helper()
 	master, slave, err := pty.Open()
-	must(t, err)
+	assert.Must(t, err)
 	term := &terminal{t: t, pty: master, tty: slave, ended: make(chan error, 1),
 		vt: vt.NewMockTerm(vt.MockOptSize{X: 80, Y: 24})}
-	must(t, pty.Setsize(master, &pty.Winsize{Cols: 80, Rows: 24}))
+	assert.Must(t, pty.Setsize(master, &pty.Winsize{Cols: 80, Rows: 24}))
 	term.begin = term.modes()
-	must(t, term.vt.Start())
+	assert.Must(t, term.vt.Start())
 	go term.runOutput()
 	go term.runAnswers()
 	term.cmd = exec.Command("/proc/self/exe")
@@ -148,7 +148,7 @@ func (x *terminal) types(keys string) {
 func (x *terminal) resize(columns, rows uint16) {
 	x.t.Helper()
 	x.vt.SetSize(vt.Coord{X: vt.Col(columns), Y: vt.Row(rows)})
-	must(x.t, pty.Setsize(x.pty, &pty.Winsize{Cols: columns, Rows: rows}))
+	assert.Must(x.t, pty.Setsize(x.pty, &pty.Winsize{Cols: columns, Rows: rows}))
 }
 
 // restored waits for the end, and holds the terminal against what it was.

@@ -34,13 +34,13 @@ func newNetwork(t *testing.T) *network {
 	dir := t.TempDir()
 	n := &network{t: t, sw: labtest.Node(t, l, "sw"), host: labtest.Node(t, l, "h1"),
 		file: filepath.Join(dir, "switch.yaml"), socket: filepath.Join(dir, "s.sock")}
-	must(t, l.Link(n.host, "eth0", n.sw, "p1", lab.LinkOptions{}))
+	assert.Must(t, l.Link(n.host, "eth0", n.sw, "p1", lab.LinkOptions{}))
 	yaml := fmt.Sprintf("name: leaf1\nmetrics: {listen: off}\napi: {socket: %s}\npriorities: {lossless: "+
 		"[3]}\nports:\n  p1: {speed: 100M}\n", n.socket)
 	for i := 2; i <= 9; i++ {
 		yaml += fmt.Sprintf("  absent%d: {}\n", i)
 	}
-	must(t, os.WriteFile(n.file, []byte(yaml), 0o600))
+	assert.Must(t, os.WriteFile(n.file, []byte(yaml), 0o600))
 	n.start()
 	return n
 }
@@ -116,9 +116,9 @@ func TestTopHangingSwitch(t *testing.T) {
 	n := newNetwork(t)
 	x := startTop(t, n.socket)
 	x.sees("leaf1")
-	must(t, syscall.Kill(n.daemon.Pid(), syscall.SIGSTOP))
+	assert.Must(t, syscall.Kill(n.daemon.Pid(), syscall.SIGSTOP))
 	x.sees("NO SWITCH for")
-	must(t, syscall.Kill(n.daemon.Pid(), syscall.SIGCONT))
+	assert.Must(t, syscall.Kill(n.daemon.Pid(), syscall.SIGCONT))
 	x.types("\x03")
 	err := x.restored()
 	assert.True(t, err == nil, "top ends with %v after Ctrl-C", err)
@@ -132,7 +132,7 @@ func TestTopRestoresTerminal(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
 		x := startTop(t, n.socket, "NO_COLOR=1")
 		x.sees("leaf1")
-		must(t, syscall.Kill(x.cmd.Process.Pid, s))
+		assert.Must(t, syscall.Kill(x.cmd.Process.Pid, s))
 		err := x.restored()
 		assert.True(t, err == nil, "%v: top ends with %v", s, err)
 		for _, m := range colour.FindAllStringSubmatch(x.written(), -1) {

@@ -18,7 +18,7 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-var must, eventually = labtest.Must, labtest.Eventually
+var must, eventually = assert.Must, labtest.Eventually
 
 // A rig is the real program, and whose process runs it.
 type rig struct {

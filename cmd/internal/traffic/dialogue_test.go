@@ -5,15 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/dataplane/runner"
 )
-
-var must = labtest.Must
 
 const (
 	senderAddress = 0x020000000001
@@ -25,7 +22,7 @@ const (
 func wire(t *testing.T) (near, far *porttest.End) {
 	t.Helper()
 	near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 4096})
-	must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
 	return near, far
 }
@@ -33,7 +30,7 @@ func wire(t *testing.T) (near, far *porttest.End) {
 // speak lets a station say m to the sender.
 func speak(t *testing.T, far *porttest.End, from uint64, m message) {
 	t.Helper()
-	must(t, far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: minMessage}, m)))
+	assert.Must(t, far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: minMessage}, m)))
 }
 
 func testSender(t *testing.T, c SendConfig) (*sender, *porttest.End) {
@@ -145,7 +142,7 @@ func TestSinkHoldsWhatIsMissing(t *testing.T) {
 		assert.True(t, s.settled(later), "%s: not settled", tt.name)
 		s.hold(later)
 		assert.True(t, s.settled(later) != tt.waits, "%s: settled %v while the peer is held", tt.name, !tt.waits)
-		must(t, s.pauser.close())
+		assert.Must(t, s.pauser.close())
 	}
 }
 
@@ -252,7 +249,7 @@ func TestSinkWindow(t *testing.T) {
 
 func TestSinkCheck(t *testing.T) {
 	good := SinkConfig{Expect: 1, ReadRate: 1, Duration: 1}
-	must(t, good.Check())
+	assert.Must(t, good.Check())
 	for _, c := range []SinkConfig{{Expect: -1}, {ReadRate: -5}, {Duration: -1}, {Slots: 1}, {Slots: -1},
 		{Slots: maxSlots + 1, From: time.Unix(1, 0), Until: time.Unix(2, 0)}} {
 		assert.True(t, c.Check() != nil, "%+v: not refused", c)

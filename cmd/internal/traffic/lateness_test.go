@@ -55,7 +55,7 @@ func TestSenderReportsItsStall(t *testing.T) {
 	t.Cleanup(func() { _ = s.poller.Close() })
 	s.sink = sinkAddress
 	s.prepare(testMAC)
-	must(t, s.load(context.Background()))
+	assert.Must(t, s.load(context.Background()))
 	r := s.report()
 	assert.True(t, r.LongestStall >= int64(kept) && r.LongestStall <= r.Elapsed,
 		"the longest stall lasted %d ns of %d, want at least %v", r.LongestStall, r.Elapsed, kept)
@@ -73,7 +73,7 @@ func TestStallOfASleeper(t *testing.T) {
 	for _, tt := range []struct{ retry, end, want int64 }{{now + 1000, now + 5000, now + 1000},
 		{now + 9000, now + 5000, now + 5000}} {
 		s.source.retry = tt.retry
-		must(t, s.sleep(now, tt.end))
+		assert.Must(t, s.sleep(now, tt.end))
 		assert.Equal(t, s.lateness.due, tt.want, "%+v: due at", tt)
 	}
 	s.endLoad(now + 5000 + int64(40*time.Millisecond))
@@ -93,7 +93,7 @@ func TestSleepsOfASender(t *testing.T) {
 		for range 10 { // a signal of the runtime's ends a sleep as well
 			now := runner.Now()
 			s.source.retry = now + int64(long)
-			must(t, s.sleep(now, math.MaxInt64))
+			assert.Must(t, s.sleep(now, math.MaxInt64))
 			longest = max(longest, time.Duration(runner.Now()-now))
 		}
 		return longest

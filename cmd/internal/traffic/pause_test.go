@@ -37,10 +37,10 @@ func TestBlocked(t *testing.T) {
 // The peer of a sink that gets no CPU stays held: XOFF is sent again without the sink, and counted.
 func TestPauserIsRefreshed(t *testing.T) {
 	near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 16})
-	must(t, err)
+	assert.Must(t, err)
 	defer func() { _, _ = near.Close(), far.Close() }()
 	p, err := newPauser(near, macctl.ModePFC, 1<<3, 0, [6]byte{})
-	must(t, err)
+	assert.Must(t, err)
 	p.block(true)
 	p.update(runner.Now())
 	const least = 4
@@ -53,7 +53,7 @@ func TestPauserIsRefreshed(t *testing.T) {
 		}
 		assert.MustBeTrue(t, !time.Now().After(deadline), "XOFF came %d times, want %d", n, least)
 	}
-	must(t, p.close())
+	assert.Must(t, p.close())
 	if got := p.sender.Counters(); got.PFCFrames[3] < least || got.XoffSent[3] != 1 {
 		t.Errorf("%+v, want one XOFF and %d frames or more", got, least)
 	}
@@ -70,10 +70,10 @@ func TestPauserIsRefreshed(t *testing.T) {
 func TestSinkThatDoesNotLookHolds(t *testing.T) {
 	near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 1024,
 		Classify: func([]byte) port.Class { return port.Lossless }})
-	must(t, err)
+	assert.Must(t, err)
 	defer func() { _, _ = near.Close(), far.Close() }()
 	p, err := newPauser(near, macctl.ModePFC, 1<<3, 0, [6]byte{})
-	must(t, err)
+	assert.Must(t, err)
 	p.update(runner.Now())
 	batch := port.NewBatch()
 	batch.Reset()
@@ -81,7 +81,7 @@ func TestSinkThatDoesNotLookHolds(t *testing.T) {
 	batch.Part(make([]byte, 60))
 	batch.End()
 	_, err = far.Send(batch)
-	must(t, err)
+	assert.Must(t, err)
 	await := func(time uint16) {
 		t.Helper()
 		for deadline := runner.Now() + 30e9; ; {
@@ -102,7 +102,7 @@ func TestSinkThatDoesNotLookHolds(t *testing.T) {
 	near.Release(port.Lossless, near.Receive(port.Lossless, frames[:], 100))
 	p.update(runner.Now())
 	await(0)
-	must(t, p.close())
+	assert.Must(t, p.close())
 }
 
 // A sink that takes frames at a rate while it blocks holds its peer while 128 KiB wait, and not before or after.

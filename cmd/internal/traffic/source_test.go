@@ -274,7 +274,7 @@ func TestFillDoesNotAllocate(t *testing.T) {
 func TestCheck(t *testing.T) {
 	good := twoFlows()
 	good.Duration = 1
-	must(t, good.Check())
+	assert.Must(t, good.Check())
 	for name, change := range map[string]func(*SendConfig){
 		"no flow":      func(c *SendConfig) { c.Flows = nil },
 		"no end":       func(c *SendConfig) { c.Duration = 0 },

@@ -40,7 +40,7 @@ func TestStormOnTheWire(t *testing.T) {
 			waitForFrames(ctx, t, b)
 			waited := waitedSince(t, before)
 			end()
-			must(t, errors.Join(<-sent, stormErr))
+			assert.Must(t, errors.Join(<-sent, stormErr))
 			said := storm.Paused * float64(storm.Elapsed)
 			if got := float64(felt.Paused[3]); math.Abs(got-said) > 0.1*float64(storm.Elapsed)+waited ||
 				storm.Frames < 100 || felt.PFCReceived[3] == 0 {
@@ -60,9 +60,9 @@ func TestStormOnTheWire(t *testing.T) {
 func waitForFrames(ctx context.Context, t *testing.T, n *lab.Node) {
 	t.Helper()
 	before, err := n.Stats("eth0")
-	must(t, err)
+	assert.Must(t, err)
 	for now := before; now.ReceivedFrames < before.ReceivedFrames+2; now, err = n.Stats("eth0") {
-		must(t, errors.Join(err, ctx.Err()))
+		assert.Must(t, errors.Join(err, ctx.Err()))
 		time.Sleep(10 * time.Millisecond)
 	}
 }
@@ -83,7 +83,7 @@ func waitedForCPU(t *testing.T) map[string]float64 {
 		if b, err := os.ReadFile(path); err == nil { // else the thread has ended
 			var ran, ns float64
 			_, err = fmt.Sscan(string(b), &ran, &ns)
-			must(t, err)
+			assert.Must(t, err)
 			waited[path] = ns
 		}
 	}

@@ -101,7 +101,7 @@ func TestStormSpeed(t *testing.T) {
 
 func TestStormCheck(t *testing.T) {
 	good := StormConfig{FlowControl: "pfc", Priority: 3, Duty: 100, Duration: time.Second}
-	must(t, good.Check())
+	assert.Must(t, good.Check())
 	for name, change := range map[string]func(*StormConfig){
 		"off": func(c *StormConfig) { c.FlowControl = "off" }, "priority 8": func(c *StormConfig) { c.Priority = 8 },
 		"duty 0": func(c *StormConfig) { c.Duty = 0 }, "duty 101": func(c *StormConfig) { c.Duty = 101 },

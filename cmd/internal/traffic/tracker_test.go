@@ -64,7 +64,7 @@ func TestGaps(t *testing.T) {
 func TestMixedFlow(t *testing.T) {
 	c := &SendConfig{FlowControl: "off", Speed: 1_000_000_000, Duration: time.Second,
 		Flows: []Flow{{Octets: 60, Large: 1518, Every: 4, Weight: 1, Rate: 100_000_000}}}
-	must(t, c.Check())
+	assert.Must(t, c.Check())
 	s := &sender{c: c, batch: port.NewBatch()}
 	s.prepare([6]byte{2})
 	var wire int64

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 func pair(t *testing.T) (a, b *lab.Node) {
 	l := labtest.New(t, "traffic")
 	a, b = labtest.Node(t, l, "a"), labtest.Node(t, l, "b")
-	must(t, l.Link(a, "eth0", b, "eth0", lab.LinkOptions{}))
+	assert.Must(t, l.Link(a, "eth0", b, "eth0", lab.LinkOptions{}))
 	return a, b
 }
 
@@ -76,10 +76,10 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 	a, b := pair(t)
 	c := classify.Config{}
 	fanout, err := c.Fanout(1 << 3)
-	must(t, err)
+	assert.Must(t, err)
 	p, err := port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64,
 		FrameSize: 1514, SmallFrame: classify.SmallFrame, Fanout: fanout})
-	must(t, err)
+	assert.Must(t, err)
 	defer func() { _ = p.Close() }()
 	stop := make(chan struct{})
 	stopped := make(chan struct{})
@@ -105,7 +105,7 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 	r, err := RunSend(ctx, sc)
 	close(stop)
 	<-stopped
-	must(t, err)
+	assert.Must(t, err)
 	assert.True(t, r.PFCReceived[3] != 0 && r.Paused[3] >= int64(500*time.Millisecond),
 		"%d PFC frames, paused for %d ns of a second, want most of it", r.PFCReceived[3], r.Paused[3])
 	// 1 Gbit/s in 1538-octet frames for half a second

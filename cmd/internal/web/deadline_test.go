@@ -21,20 +21,20 @@ import (
 // that sends nothing, or does not read, is cut off.
 func TestDeadlinesAreForTheClient(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s.sock"))
-	must(t, err)
+	assert.Must(t, err)
 	defer l.Close()
 	client := dial(t, l.Addr().String())
 	server, err := fairListener{l}.Accept()
-	must(t, err)
+	assert.Must(t, err)
 	defer server.Close()
-	must(t, server.SetDeadline(time.Now().Add(-time.Minute)))
+	assert.Must(t, server.SetDeadline(time.Now().Add(-time.Minute)))
 	b := make([]byte, 100)
 
 	if n, err := server.Read(b); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("nothing was sent: %d octets, %v", n, err)
 	}
 	_, err = io.WriteString(client, "question")
-	must(t, err)
+	assert.Must(t, err)
 	n, err := server.Read(b)
 	assert.NoError(t, err, "read a question")
 	assert.Equal(t, string(b[:n]), "question", "read")
@@ -49,7 +49,7 @@ func TestDeadlinesAreForTheClient(t *testing.T) {
 	n, err = server.Write(make([]byte, 16<<20))
 	assert.True(t, n != 0 && n != 16<<20 && errors.Is(err, os.ErrDeadlineExceeded),
 		"the client does not read: %d octets written, %v", n, err)
-	must(t, client.Close())
+	assert.Must(t, client.Close())
 	_, err = server.Read(b)
 	assert.True(t, err != nil && !errors.Is(err, os.ErrDeadlineExceeded), "the client is gone: %v", err)
 }
@@ -63,7 +63,7 @@ func TestPanicIsTold(t *testing.T) {
 		panic("no such port")
 	}), slog.New(slog.NewTextHandler(&said, nil))).Handler)
 	answer, err := http.Get(s.URL + "/v1/ports")
-	must(t, err)
+	assert.Must(t, err)
 	got, err := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
 	s.Close()

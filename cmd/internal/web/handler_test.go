@@ -129,7 +129,7 @@ func TestPageIsSmallAndAlone(t *testing.T) {
 	assert.True(t, err == nil && total <= 100_000, "the page has %d bytes, want less than 100 kB (%v)", total, err)
 	t.Logf("the page has %d bytes", total)
 	readme, err := os.ReadFile("README.md")
-	must(t, err)
+	assert.Must(t, err)
 	var said float64
 	_, text, _ := strings.Cut(string(readme), "It is part of the program (")
 	if _, err := fmt.Sscanf(text, "%f kB", &said); err != nil || math.Abs(said*1000-float64(total)) > 2000 {

@@ -19,7 +19,7 @@ func FuzzReadSecurity(f *testing.F) {
 	f.Add("\t", "\n%")
 	file := filepath.Join(f.TempDir(), "web.yaml")
 	f.Fuzz(func(t *testing.T, before, behind string) {
-		must(t, os.WriteFile(file, []byte(before+secret+behind), 0o600))
+		assert.Must(t, os.WriteFile(file, []byte(before+secret+behind), 0o600))
 		_, err := ReadSecurity(file)
 		assert.True(t, err == nil || !strings.Contains(err.Error(), secret), "%q and %q: %v", before, behind, err)
 	})

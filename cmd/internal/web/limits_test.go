@@ -32,7 +32,7 @@ func dial(t *testing.T, address string) net.Conn {
 	}
 	c := assert.Got(net.Dial(network, address)).Must(t)
 	t.Cleanup(func() { _ = c.Close() })
-	must(t, c.SetDeadline(time.Now().Add(40*time.Second)))
+	assert.Must(t, c.SetDeadline(time.Now().Add(40*time.Second)))
 	return c
 }
 
@@ -164,7 +164,7 @@ func TestSteadyReaderOfTheSocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serveLocalPipes(t).dial()
 		_, err := io.WriteString(c, "GET /v1/fdb HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		must(t, err)
+		assert.Must(t, err)
 		begun, octets := time.Now(), int64(0)
 		for n := int64(1); n > 0; octets += n {
 			time.Sleep(3 * time.Second)
@@ -270,7 +270,7 @@ func TestThousandIdle(t *testing.T) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for range 10 {
 		r, err := client.Get("http://" + address + "/v1/state")
-		must(t, err)
+		assert.Must(t, err)
 		_, err = io.Copy(io.Discard, r.Body)
 		_ = r.Body.Close()
 		assert.True(t, err == nil && r.StatusCode == http.StatusOK, "beside %d idle connections: %s, %v", idle,

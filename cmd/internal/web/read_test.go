@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 			s := httptest.NewServer(tt.answer)
 			defer s.Close()
 			sw, err := SwitchAt(strings.TrimPrefix(s.URL, "http://"))
-			must(t, err)
+			assert.Must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), pollTimeout)
 			defer cancel()
 			state, err := sw.Read(ctx)
@@ -80,7 +80,7 @@ func TestReadHistory(t *testing.T) {
 	}))
 	defer s.Close()
 	sw, err := SwitchAt(strings.TrimPrefix(s.URL, "http://"))
-	must(t, err)
+	assert.Must(t, err)
 	h, err := sw.History(t.Context())
 	assert.True(t, err == nil && h.Ports[0].Port == "p1" && h.Ports[0].TimesNs[0] == 7, "%+v, %v", h, err)
 	answer = `{"schema":2}`
@@ -108,7 +108,7 @@ func TestReadNobody(t *testing.T) {
 	_ = l.Close()
 	for _, address := range []string{l.Addr().String(), filepath.Join(t.TempDir(), "none.sock")} {
 		sw, err := SwitchAt(address)
-		must(t, err)
+		assert.Must(t, err)
 		_, err = sw.Read(t.Context())
 		assert.True(t, err != nil && err.Error() == "it does not run", "%s: %v", address, err)
 	}
@@ -128,7 +128,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		text, err := json.Marshal(s)
-		must(t, err)
+		assert.Must(t, err)
 		_, err = decode(bytes.NewReader(text), maxState, checkState)
 		assert.MustBeTrue(t, err == nil, "what was read cannot be read again: %v\n%s", err, text)
 	})

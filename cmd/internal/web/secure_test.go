@@ -19,11 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane/assert"
 )
-
-var must = labtest.Must
 
 // passwordHash is bcrypt of "secret" with the lowest cost.
 const passwordHash = "$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K"
@@ -37,9 +34,10 @@ func certify(t *testing.T, dir string) *x509.CertPool {
 		BasicConstraintsValid: true}
 	der := assert.Got(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)).Must(t)
 	raw := assert.Got(x509.MarshalPKCS8PrivateKey(key)).Must(t)
-	must(t, os.WriteFile(filepath.Join(dir, "cert.pem"),
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "cert.pem"),
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}),
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+		Bytes: raw}),
 		0o600))
 	trust := x509.NewCertPool()
 	certificate := assert.Got(x509.ParseCertificate(der)).Must(t)
@@ -49,7 +47,7 @@ func certify(t *testing.T, dir string) *x509.CertPool {
 
 func writeFile(t *testing.T, path, text string) string {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -59,7 +57,7 @@ func TestTLSAndPassword(t *testing.T) {
 	trust := certify(t, dir)
 	file := writeFile(t, filepath.Join(dir, "web.yml"),
 		"tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {ann: "+passwordHash+"}\n")
-	must(t, CheckSecurity(file))
+	assert.Must(t, CheckSecurity(file))
 	l := assert.Got(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	s := NewServer(handler(t, Config{Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -164,12 +162,12 @@ func TestLogOfPage(t *testing.T) {
 	certify(t, dir)
 	l := assert.Got(net.Listen("unix", filepath.Join(dir, "s1.sock"))).Must(t)
 	defer func() { _ = l.Close() }()
-	must(t, os.Symlink(filepath.Join(dir, "s1.sock"), filepath.Join(dir, "link.sock")))
+	assert.Must(t, os.Symlink(filepath.Join(dir, "s1.sock"), filepath.Join(dir, "link.sock")))
 	file := writeFile(t, filepath.Join(dir, "web.yml"), "tls_server_config: {cert_file: cert.pem, key_file: key.pem}")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out strings.Builder
-	must(t, Run(ctx, Options{Listen: "127.0.0.1:0", Reachable: true, Security: file,
+	assert.Must(t, Run(ctx, Options{Listen: "127.0.0.1:0", Reachable: true, Security: file,
 		Switches: []string{filepath.Join(dir, "link.sock")}, Log: slog.New(slog.NewTextHandler(&out, nil))}))
 	got := out.String()
 	assert.True(t, strings.Contains(got, "url=https://127.0.0.1:") &&

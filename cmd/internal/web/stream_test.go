@@ -57,7 +57,7 @@ func watchAt(t *testing.T, address string) (*watcher, *http.Response) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/view", nil)
-	must(t, err)
+	assert.Must(t, err)
 	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		cancel()
@@ -73,7 +73,7 @@ func (w *watcher) next() (v View) {
 	w.t.Helper()
 	for w.body.Scan() {
 		if text, ok := strings.CutPrefix(w.body.Text(), "data: "); ok {
-			must(w.t, json.Unmarshal([]byte(text), &v))
+			assert.Must(w.t, json.Unmarshal([]byte(text), &v))
 			return v
 		}
 	}
@@ -150,8 +150,8 @@ func TestNobodyWatches(t *testing.T) {
 			time.Sleep(time.Hour)
 			n := looks.Load()
 			assert.MustBeTrue(t, n == seen, "%d looks while nobody watched, of %d", n-seen, n)
-			must(t, b.join())
-			must(t, b.join())
+			assert.Must(t, b.join())
+			assert.Must(t, b.join())
 			time.Sleep(3*pollPeriod + pollPeriod/2)
 			b.leave()
 			time.Sleep(pollPeriod)
@@ -214,7 +214,7 @@ func TestSlowReader(t *testing.T) {
 func TestCloseWhileWatched(t *testing.T) {
 	b := fastPoller(sampleSwitch())
 	w := httptest.NewRecorder()
-	must(t, b.join())
+	assert.Must(t, b.join())
 	b.Close()
 	b.leave()
 	b.stream(w, httptest.NewRequest(http.MethodGet, "/v1/view", nil))

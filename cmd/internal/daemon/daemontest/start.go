@@ -22,9 +22,9 @@ func Start(t testing.TB, socket, yaml string) {
 	t.Helper()
 	c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: %s\nmetrics: {listen: off}\napi: {socket: %s}\n%s",
 		strings.TrimSuffix(filepath.Base(socket), ".sock"), socket, yaml))
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	d, err := daemon.New(c, slog.New(slog.DiscardHandler))
-	labtest.Must(t, err)
+	assert.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(ctx) }()

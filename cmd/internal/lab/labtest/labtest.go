@@ -54,9 +54,9 @@ var Folder = sync.OnceValues(func() (string, error) {
 func TempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pfcswitch-test")
-	Must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	Must(t, os.Chmod(dir, 0o755))
+	assert.Must(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -64,7 +64,7 @@ func TempDir(t testing.TB) string {
 func OneUser(t testing.TB) bool {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/uid_map")
-	Must(t, err)
+	assert.Must(t, err)
 	f := strings.Fields(string(b))
 	return len(f) == 3 && f[2] == "1"
 }
@@ -73,8 +73,8 @@ func OneUser(t testing.TB) bool {
 func Run(t testing.TB, n *lab.Node, argv ...string) string {
 	t.Helper()
 	p, err := n.Start(lab.Command{Argv: argv})
-	Must(t, err)
-	Must(t, p.Wait())
+	assert.Must(t, err)
+	assert.Must(t, p.Wait())
 	return p.Output()
 }
 
@@ -83,7 +83,7 @@ func Run(t testing.TB, n *lab.Node, argv ...string) string {
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := program()
-	Must(t, err)
+	assert.Must(t, err)
 	return path
 }
 
@@ -157,12 +157,6 @@ func runStart(cmd *exec.Cmd, started chan<- error) {
 
 // eventuallyTimeout is long: a slow machine is not a fault.
 const eventuallyTimeout = time.Minute
-
-// Must fails the test where there is an error.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	assert.Must(t, err)
-}
 
 // Eventually waits until holds returns true, and fails the test after a minute.
 func Eventually(t testing.TB, what string, holds func() bool) {
