@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 
@@ -110,9 +111,7 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 			if !(pc.Mode == macctl.ModePFC && pc.Lossless&(1<<k) != 0 || pc.Mode == macctl.ModePause && k == 0) {
 				continue
 			}
-			if q.Alpha == 0 {
-				q.Alpha = c.Lossless.Alpha
-			}
+			q.Alpha = cmp.Or(q.Alpha, c.Lossless.Alpha)
 			q.Private, q.Headroom = r.bytes(int(q.Private)), r.bytes(int(q.Headroom))
 			private += q.Private
 			headrooms += q.Headroom

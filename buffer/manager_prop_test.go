@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"cmp"
 	"math/bits"
 	"testing"
 
@@ -223,9 +224,7 @@ func (x *machine) admitLossy(t *rapid.T) {
 	s := x.look()
 	held, used := s.Ports[f.port].Egress[f.prio].Used.Now, s.Lossy.Used.Shared.Now
 	alpha := x.ports[f.port].LossyAlpha[f.prio]
-	if alpha == 0 {
-		alpha = x.config.Lossy.Alpha
-	}
+	alpha = cmp.Or(alpha, x.config.Lossy.Alpha)
 	free := x.config.Lossy.Size/int64(x.config.Cell)*int64(x.config.Cell) - used
 	counts := refState{}
 	for i := range s.Ports {

@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -64,18 +65,14 @@ func newPlan(c Config, ports map[int]PortConfig) *Plan {
 	for port, pc := range ports {
 		var headrooms [Priorities]int64
 		for k := range uint8(Priorities) {
-			if pc.LossyAlpha[k] == 0 {
-				pc.LossyAlpha[k] = c.Lossy.Alpha
-			}
+			pc.LossyAlpha[k] = cmp.Or(pc.LossyAlpha[k], c.Lossy.Alpha)
 			if !pc.isIngress(k) {
 				pc.Queues[k] = QueueConfig{}
 				continue
 			}
 			q := &pc.Queues[k]
 			q.Private, q.Headroom = wholeCells(q.Private, cell), wholeCells(q.Headroom, cell)
-			if q.Alpha == 0 {
-				q.Alpha = c.Lossless.Alpha
-			}
+			q.Alpha = cmp.Or(q.Alpha, c.Lossless.Alpha)
 			pl.limit.private += q.Private
 			headrooms[k] = q.Headroom
 			pl.queues++

@@ -1,6 +1,7 @@
 package headroom
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -120,9 +121,7 @@ func (p *Probe) Continue(c Counters) { p.count = c }
 
 // Configure changes the settings. Samples stay where they still mean the same.
 func (p *Probe) Configure(s Settings, now int64) {
-	if s.Max == 0 {
-		s.Max = 4 * s.Calculated
-	}
+	s.Max = cmp.Or(s.Max, 4*s.Calculated)
 	if s.Limit > 0 {
 		s.Max = min(s.Max, s.Limit)
 	}

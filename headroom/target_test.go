@@ -1,6 +1,7 @@
 package headroom
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -181,9 +182,7 @@ func bounds(s Settings) (least, most int64) {
 		least = max(Delay(in, macctl.ModePFC).Bits(), Eta(in).Bits()) + in.K
 	}
 	word := s.Max
-	if word == 0 {
-		word = 4 * s.Calculated
-	}
+	word = cmp.Or(word, 4*s.Calculated)
 	most = word + BitsIn(s.Inputs.Speed, max(10*time.Millisecond, 4*s.Inputs.Delay)+2*s.Precision)
 	if s.Limit > 0 {
 		most = s.Limit

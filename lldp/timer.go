@@ -1,5 +1,7 @@
 package lldp
 
+import "cmp"
+
 // The transmit timer state machine, IEEE 802.1AB 9.2.10. It says when a frame should leave. The transmit machine sends
 // that frame as soon as there is credit.
 //
@@ -68,7 +70,5 @@ func (a *Agent) signal() {
 func (a *Agent) fastStart() {
 	t := &a.timer
 	t.newNeighbour = false
-	if t.fast == 0 {
-		t.fast = FastInit
-	}
+	t.fast = cmp.Or(t.fast, FastInit)
 }

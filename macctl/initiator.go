@@ -1,6 +1,9 @@
 package macctl
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // A Cause is a set of reasons for which a peer is held. Each holder has a bit of its own.
 type Cause uint8
@@ -82,9 +85,7 @@ func NewInitiator(c InitiatorConfig) *Initiator {
 // Configure changes the configuration. The next frames free units of the old mode and priorities that are no longer
 // enabled. A change of mode clears all holds, since holders then count by another unit; they have to hold anew.
 func (i *Initiator) Configure(c InitiatorConfig, now int64) {
-	if c.Quanta == 0 {
-		c.Quanta = 0xFFFF
-	}
+	c.Quanta = cmp.Or(c.Quanta, 0xFFFF)
 	if c == i.config {
 		return
 	}

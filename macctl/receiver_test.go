@@ -1,6 +1,7 @@
 package macctl
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 	"testing"
@@ -42,9 +43,7 @@ func (l look) check(t *testing.T, r *Receiver) {
 	t.Helper()
 	assert.Equal(t, r.Paused(l.at), l.paused, "at %d: paused", l.at)
 	next := l.next
-	if next == 0 {
-		next = math.MaxInt64
-	}
+	next = cmp.Or(next, math.MaxInt64)
 	assert.Equal(t, r.NextExpiry(), next, "at %d: next expiry", l.at)
 	assert.Equal(t, r.FreeSince(3), l.freeSince, "at %d: free since", l.at)
 	assert.Equal(t, r.PausedTime(3, l.at), l.total, "at %d: ns paused", l.at)

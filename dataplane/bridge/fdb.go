@@ -224,9 +224,7 @@ func (b *Bridge) SetAgeing(d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("bridge: ageing time %v is negative (use 0 for %v)", d, DefaultAgeing)
 	}
-	if d == 0 {
-		d = DefaultAgeing
-	}
+	d = cmp.Or(d, DefaultAgeing)
 	b.fdb.ageing = int64(d)
 	return nil
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"runtime"
@@ -172,9 +173,7 @@ func (w *worker) run() {
 				continue
 			}
 		}
-		if idle == 0 {
-			idle = now
-		}
+		idle = cmp.Or(idle, now)
 		if !w.loaded(now) && w.spins(idle, now) {
 			relax(spinRelax)
 			continue

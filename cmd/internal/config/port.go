@@ -266,9 +266,7 @@ func (p *Port) fields() []field {
 func (p *Port) read(v value) {
 	before := len(v.doc.faults)
 	v.read(p.fields()...)
-	if p.Ring.Frame == 0 {
-		p.Ring.Frame = int64(p.MTU) + 14
-	}
+	p.Ring.Frame = cmp.Or(p.Ring.Frame, int64(p.MTU)+14)
 	if p.Ring.OutageAuto {
 		p.Ring.Outage = p.defaultOutage()
 	}

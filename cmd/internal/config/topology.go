@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -370,9 +371,7 @@ func HostNIC(n NIC) (*Config, []Warning, error) { return Parse("(command line)",
 // YAML returns the configuration as the text of a file.
 func (n NIC) YAML() []byte {
 	var b strings.Builder
-	if n.Name == "" {
-		n.Name = "nic-" + n.Wire
-	}
+	n.Name = cmp.Or(n.Name, "nic-"+n.Wire)
 	fmt.Fprintf(&b, "name: %q\npreset: roce\n", n.Name)
 	if n.Socket != "" {
 		fmt.Fprintf(&b, "api: {socket: %q}\n", n.Socket)

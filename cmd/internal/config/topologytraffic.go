@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -239,9 +240,7 @@ func (c *trafficCheck) checkOctets(t *LabTraffic) {
 			look(host)
 		}
 	}
-	if t.Octets == 0 {
-		t.Octets = max(most+labTag, minLabOctets)
-	}
+	t.Octets = cmp.Or(t.Octets, max(most+labTag, minLabOctets))
 	if t.Octets > most+labTag {
 		c.fail(t, ".octets", "%s carries frames of %d octets at most, with their tag: write no more, or raise "+
 			"links.%[1]s.mtu", at, most+labTag)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -173,9 +174,7 @@ func (c *Config) warnFDB() (all []Warning) {
 		var first *Port
 		for at, name := range entry.behind(key) {
 			p := c.port(name)
-			if first == nil {
-				first = p
-			}
+			first = cmp.Or(first, p)
 			if first.MTU != p.MTU {
 				all = append(all, c.warning(at, "port %s has an MTU of %d, and %s one of %d: a long frame is dropped "+
 					"where its flow takes the lower one: write the same for all", name, p.MTU, first.Name, first.MTU))

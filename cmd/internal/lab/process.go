@@ -78,9 +78,7 @@ func newProcess(n *Node, c Command) *Process {
 	if c.Argv[0] == Self {
 		p.cmd.Args[0] = os.Args[0]
 	}
-	if p.name == "" {
-		p.name = filepath.Base(p.cmd.Args[0])
-	}
+	p.name = cmp.Or(p.name, filepath.Base(p.cmd.Args[0]))
 	p.cmd.Env = append(os.Environ(), c.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = cmp.Or(c.Stdout, io.Writer(&p.output)), cmp.Or(c.Stderr, io.Writer(&p.output))
 	p.cmd.WaitDelay = time.Second // a descendant outside the group may hold the pipes

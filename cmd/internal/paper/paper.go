@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -108,9 +109,7 @@ func simulate(ctx context.Context, text string, o simulation.Options) (*simulati
 	if err != nil {
 		return nil, err
 	}
-	if o.Response == 0 {
-		o.Response = -1
-	}
+	o.Response = cmp.Or(o.Response, -1)
 	return simulation.RunTopology(ctx, t, o)
 }
 

@@ -1,6 +1,7 @@
 package sonic
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -170,9 +171,7 @@ func wrapped(text string) string {
 	width := 0
 	for len(text) > 0 {
 		end := strings.IndexAny(text, " ,") + 1
-		if end == 0 {
-			end = len(text)
-		}
+		end = cmp.Or(end, len(text))
 		for end < len(text) && text[end] == ' ' {
 			end++
 		}

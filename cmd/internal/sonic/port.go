@@ -85,9 +85,7 @@ func (im *importer) readPortMaps() {
 	}
 	for _, f := range global.fields {
 		for _, p := range im.ports {
-			if p.maps[f.at.Field] == nil {
-				p.maps[f.at.Field] = f
-			}
+			p.maps[f.at.Field] = cmp.Or(p.maps[f.at.Field], f)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"strings"
@@ -109,9 +110,7 @@ func (x *terminal) screen() string {
 		line := ""
 		for column := range size.Width {
 			c := x.vt.GetCell(vt.Coord{X: vt.Col(column), Y: vt.Row(y)}).C
-			if c == "" {
-				c = " "
-			}
+			c = cmp.Or(c, " ")
 			line += c
 		}
 		s.WriteString(strings.TrimRight(line, " ") + "\n")

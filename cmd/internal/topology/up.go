@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,9 +156,7 @@ func (s *State) print(out io.Writer, took time.Duration) error {
 	socket := ""
 	for _, n := range s.Nodes {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", n.Name, n.Kind, strings.Join(n.Enter, " "), n.Socket)
-		if socket == "" {
-			socket = n.Socket
-		}
+		socket = cmp.Or(socket, n.Socket)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -119,9 +119,7 @@ func (b *budget) left(now int64) int {
 	if b.rate == 0 {
 		return 256
 	}
-	if b.from == 0 {
-		b.from = now
-	}
+	b.from = cmp.Or(b.from, now)
 	left := (now-b.from)/1000*b.rate/1_000_000 - b.used
 	if most := max(256, b.rate/100); left > most { // time without frames earns no more than a burst, or 10 ms
 		b.used += left - most
@@ -358,9 +356,7 @@ func (s *sink) data(m *message, h *frame.Header, received *port.Frame, now int64
 	}
 	f.stamp = stamp
 	s.received++
-	if s.first == 0 {
-		s.first = stamp
-	}
+	s.first = cmp.Or(s.first, stamp)
 	s.final = stamp
 	if stamp >= s.from && (s.until == 0 || stamp < s.until) {
 		bits := uint64(frame.WireOctets(len(received.Data))) * 8
@@ -385,9 +381,7 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 	if f == nil {
 		return
 	}
-	if f.last == 0 {
-		f.last = now
-	}
+	f.last = cmp.Or(f.last, now)
 	f.total = m.total
 	if f.received < m.total && now-s.lastSign(k, f) < int64(settleTime) {
 		return

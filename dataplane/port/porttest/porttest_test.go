@@ -1,6 +1,7 @@
 package porttest
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 
@@ -16,9 +17,7 @@ func wire(t *testing.T, o Options) (a, b *End, now *int64) {
 	t.Helper()
 	now = new(int64)
 	o.Now = func() int64 { return *now }
-	if o.Slots == 0 {
-		o.Slots = 100
-	}
+	o.Slots = cmp.Or(o.Slots, 100)
 	a, b, err := Pair(o)
 	assert.Must(t, err)
 	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
