@@ -53,8 +53,7 @@ func newTable(t *testing.T, shared int64, c Config, queues ...QueueConfig) (*Man
 	}
 	c.Lossless.Alpha, c.Lossy.Alpha = 1, 1
 	w := newWire(t)
-	m, err := New(c, w)
-	assert.MustNoError(t, err, "New")
+	m := assert.Got(New(c, w)).Must(t)
 	for port, q := range queues {
 		assert.MustNoError(t, m.SetPort(port, onePriority(q)), "SetPort(%d)", port)
 	}

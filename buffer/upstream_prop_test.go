@@ -96,8 +96,7 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 	}
 	c.Lossless.Size += c.Headroom.Segment(need, int64(c.Cell)) + int64(c.Cell)
 	c.Lossless.Size += rapid.Int64Range(0, 20_000).Draw(t, "more to share")
-	m, err := New(c, f)
-	assert.MustNoError(t, err, "New")
+	m := assert.Got(New(c, f)).Must(t)
 	assert.MustNoError(t, m.Apply(c, ports), "Apply")
 	return m, f, ports
 }

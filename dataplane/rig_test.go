@@ -97,8 +97,7 @@ type rig struct {
 // newRig returns a switch whose ports are up and whose hosts are known.
 func newRig(tb reporter, cfg Config, ports ...PortConfig) *rig {
 	tb.Helper()
-	sw, err := New(cfg, 1)
-	assert.MustNoError(tb, err, "New")
+	sw := assert.Got(New(cfg, 1)).Must(tb)
 	tb.Cleanup(func() { _ = sw.Close() })
 	r := &rig{tb: tb, sw: sw, now: 1, batch: port.NewBatch()}
 	r.reconfigure(cfg, ports...)

@@ -17,8 +17,7 @@ import (
 func vlans(tb reporter) *rig {
 	tb.Helper()
 	set := func(vids ...uint16) bridge.VLANSet {
-		s, err := bridge.VLANs(vids...)
-		assert.MustNoError(tb, err, "VLANs")
+		s := assert.Got(bridge.VLANs(vids...)).Must(tb)
 		return s
 	}
 	ports := testPorts(4)

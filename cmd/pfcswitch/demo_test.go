@@ -75,8 +75,7 @@ func TestDemoOutput(t *testing.T) {
 			"the page is %.20q, %v, want %q", b, err, tt.page)
 		assert.Must(t, os.WriteFile(page, []byte("before"), 0o600))
 		_ = d.show(c, demo.Options{}, tt.asJSON, page) // as above
-		b, err = os.ReadFile(page)
-		assert.Must(t, err)
+		b = assert.Got(os.ReadFile(page)).Must(t)
 		assert.Equal(t, string(b) == "before", tt.err != nil, "the page of before is there: %.20q", b)
 	}
 }

@@ -150,8 +150,7 @@ func names(t *testing.T, file []byte) (all []string) {
 		if err != nil {
 			return all
 		}
-		is, err := r.Interface(info.InterfaceIndex)
-		assert.Must(t, err)
+		is := assert.Got(r.Interface(info.InterfaceIndex)).Must(t)
 		all = append(all, is.Name)
 	}
 }

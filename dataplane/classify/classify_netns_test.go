@@ -91,8 +91,7 @@ func newWire(t *testing.T) *wire {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	origin, err := netns.Get()
-	assert.Must(t, err)
+	origin := assert.Got(netns.Get()).Must(t)
 	defer origin.Close()
 	namespace, err := netns.New()
 	if err != nil {

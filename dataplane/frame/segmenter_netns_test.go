@@ -75,8 +75,7 @@ func vethPair(t *testing.T) (near, far int) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	origin, err := netns.Get()
-	assert.Must(t, err)
+	origin := assert.Got(netns.Get()).Must(t)
 	defer origin.Close()
 	namespace, err := netns.New()
 	if err == nil {

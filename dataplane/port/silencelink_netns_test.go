@@ -58,8 +58,7 @@ func TestNetnsOfNoProcess(t *testing.T) {
 
 // A namespace has the same identity by whatever name.
 func TestNetnsIdentity(t *testing.T) {
-	own, err := port.IdentifyNetns("")
-	assert.Must(t, err)
+	own := assert.Got(port.IdentifyNetns("")).Must(t)
 	again, err := port.IdentifyNetns("/proc/self/ns/net")
 	assert.True(t, err == nil && own == again, "own namespace %v, by its path %v (%v)", own, again, err)
 	w := newWire(t)

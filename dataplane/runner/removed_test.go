@@ -12,8 +12,7 @@ import (
 // What RemovedCounters returns is what a port, or a trunk, that comes back goes on from, and does not change any more.
 func TestRetired(t *testing.T) {
 	cfg := testConfig(2)
-	r, err := New(cfg, Options{})
-	assert.Must(t, err)
+	r := assert.Got(New(cfg, Options{})).Must(t)
 	t.Cleanup(func() { _ = r.Close() })
 	put := func(ports map[int]dataplane.PortConfig) {
 		t.Helper()

@@ -189,8 +189,7 @@ type rig struct {
 func measuringRig(tb reporter) (*rig, *prober) {
 	cfg, c, p := testConfig(2), testPort(0), &prober{}
 	cfg.Measurement, c.Prober = macctl.DefaultMeasurementFormat, p
-	sw, err := dataplane.New(cfg, 1)
-	assert.MustNoError(tb, err, "New")
+	sw := assert.Got(dataplane.New(cfg, 1)).Must(tb)
 	tb.Cleanup(func() { _ = sw.Close() })
 	start(tb, sw, cfg, 1, c, testPort(1))
 	return &rig{tb: tb, sw: sw, now: 1, batch: port.NewBatch()}, p

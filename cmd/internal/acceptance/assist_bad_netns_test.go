@@ -236,7 +236,6 @@ func TestSecondSwitch(t *testing.T) {
 	h4.Whole(h3, 3)
 	r.NoLosslessDrops()
 	r.Halt() // and another one may follow
-	third, err := NewSwitch(Parse(t, yaml), slog.New(slog.DiscardHandler))
-	must(t, err)
+	third := assert.Got(NewSwitch(Parse(t, yaml), slog.New(slog.DiscardHandler))).Must(t)
 	must(t, third.Close())
 }

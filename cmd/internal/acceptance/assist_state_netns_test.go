@@ -293,8 +293,7 @@ func TestAssistNotAllowed(t *testing.T) {
 func inUserNamespace(t *testing.T) {
 	t.Helper()
 	program(t, "setpriv", "util-linux")
-	self, err := os.Executable()
-	must(t, err)
+	self := assert.Got(os.Executable()).Must(t)
 	out, err := exec.Command("setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", self, "-test.v",
 		"-test.run=^"+t.Name()+"$").CombinedOutput()
 	assert.True(t, err == nil && strings.Contains(string(out), "--- PASS"), "in a user namespace: %v, %s", err, out)

@@ -139,8 +139,7 @@ func TestFollowSlowReader(t *testing.T) {
 	conn, err := net.Dial("unix", path)
 	assert.Must(t, err)
 	defer func() { _ = conn.Close() }()
-	_, err = fmt.Fprint(conn, "GET /v1/follow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	assert.Must(t, err)
+	assert.Got(fmt.Fprint(conn, "GET /v1/follow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).Must(t)
 	long := strings.Repeat("x", 1000)
 	labtest.Eventually(t, "the reader is cut off", func() bool { b.happen(100, long); return server.cutOff.Load() > 0 })
 	last := ""

@@ -32,8 +32,7 @@ func FuzzParseReply(f *testing.F) {
 			return
 		}
 		_ = r.Text()
-		text, err := json.Marshal(r)
-		assert.Must(t, err)
+		text := assert.Got(json.Marshal(r)).Must(t)
 		_, err = Parse(name, text)
 		assert.True(t, err == nil, "%s cannot be read again: %v\n%s", name, err, text)
 	})

@@ -24,8 +24,7 @@ func TestFindAndListen(t *testing.T) {
 	if got, err := Find("one"); !errors.Is(err, ErrNoSwitch) || !strings.Contains(err.Error(), "./one") {
 		t.Errorf("the name of no switch: %q, %v", got, err)
 	}
-	first, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
-	assert.Must(t, err)
+	first := assert.Got(Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)).Must(t)
 	live, _ := alive([]string{filepath.Join(dir, "pfcswitch")})
 	assert.True(t, len(live) == 1 && filepath.Base(live[0]) == "one.sock", "found %v, want one.sock", live)
 	got, err := Find("one")
@@ -62,8 +61,7 @@ func TestListenKeepsFiles(t *testing.T) {
 func TestSocketIsTheOwners(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
 	path := filepath.Join(t.TempDir(), "s1.sock")
-	l, err := Listen(path, false)
-	assert.Must(t, err)
+	l := assert.Got(Listen(path, false)).Must(t)
 	defer func() { _ = l.Close() }()
 	info, err := os.Stat(path)
 	assert.True(t, err == nil && info.Mode().Perm() == 0o600, "mode %v, %v, want 0600", info.Mode().Perm(), err)

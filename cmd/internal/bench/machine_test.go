@@ -16,8 +16,7 @@ func TestParseRollup(t *testing.T) {
 		_, _, err := parseRollup([]byte(text))
 		assert.True(t, err != nil, "%q was read", text)
 	}
-	b, err := os.ReadFile("/proc/self/smaps_rollup")
-	assert.Must(t, err)
+	b := assert.Got(os.ReadFile("/proc/self/smaps_rollup")).Must(t)
 	rss, pss, err := parseRollup(b)
 	assert.True(t, err == nil && rss >= 1<<20 && pss <= rss, "the kernel's own file: %v, %v, %v", rss, pss, err)
 }

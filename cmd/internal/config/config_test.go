@@ -18,7 +18,7 @@ import (
 func mustParse(t *testing.T, text string) *Config {
 	t.Helper()
 	c, _, err := Parse("test.yaml", []byte(text))
-	assert.MustNoError(t, err, "Parse")
+	assert.Must(t, err)
 	return c
 }
 

@@ -112,8 +112,7 @@ func TestMTUOfAWireInTheLog(t *testing.T) {
 				Socket: t.TempDir() + "/nic.sock", Metrics: "off"})
 			must(t, err)
 			var log bytes.Buffer
-			d, err := New(c, slog.New(slog.NewTextHandler(&log, nil)))
-			must(t, err)
+			d := assert.Got(New(c, slog.New(slog.NewTextHandler(&log, nil)))).Must(t)
 			p := d.ports["nowhere0"]
 			for _, mtu := range []int{1500, 9000, 9000, 1500} {
 				p.at.link = port.Link{Name: "nowhere0", MTU: mtu}

@@ -53,8 +53,7 @@ func TestSetNice(t *testing.T) {
 	}
 	all := assert.Got(os.ReadDir("/proc/self/task")).Must(t)
 	for _, entry := range all {
-		thread, err := strconv.Atoi(entry.Name())
-		must(t, err)
+		thread := assert.Got(strconv.Atoi(entry.Name())).Must(t)
 		raw, err := unix.Getpriority(unix.PRIO_PROCESS, thread) // else it has ended
 		assert.True(t, err != nil || 20-raw == nice, "thread %d has %d, want %d", thread, 20-raw, nice)
 	}

@@ -146,8 +146,7 @@ func TestCongestionKeys(t *testing.T) {
 		text := s.head() + markingKeys(speed) + s.portLines("pfc")
 		c, _, err := config.Parse("s1.yaml", []byte(text))
 		assert.Must(t, err)
-		c, err = c.Resolve(nil)
-		assert.Must(t, err)
+		c = assert.Got(c.Resolve(nil)).Must(t)
 		if e := c.ECN[3]; e.Kmin != speed/16000 || e.Kmax <= e.Kmin || 2*e.Kmax > c.Shared() {
 			t.Errorf("at %d bit/s: marks from %d to %d, queues share %d", speed, e.Kmin, e.Kmax, c.Shared())
 		}

@@ -17,14 +17,12 @@ func TestMeterBeginsWithTheLoad(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "meter"), "n")
 	// A shell and its child, which share a CPU: each runs, and waits for the other.
 	const busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
-	p, err := n.Start(lab.Command{Name: "h1", Argv: []string{"taskset", "-c", firstCPU(t), "sh", "-c",
-		"{ " + busy + "; } & " + busy + "; wait"}})
-	assert.Must(t, err)
+	p := assert.Got(n.Start(lab.Command{Name: "h1", Argv: []string{"taskset", "-c", firstCPU(t), "sh", "-c",
+		"{ " + busy + "; } & " + busy + "; wait"}})).Must(t)
 	assert.Must(t, p.Wait())
 	ran, waited := p.Scheduled()
 	assert.MustBeTrue(t, ran > 0 && waited > 0, "the process ran for %v and waited for %v", ran, waited)
-	m, err := startMeter([]*lab.Process{p})
-	assert.Must(t, err)
+	m := assert.Got(startMeter([]*lab.Process{p})).Must(t)
 	u, err := m.read(time.Second)
 	assert.True(t, err == nil && u.runQueueDelay == 0 && u.cores == 0, "since its end: %+v, %v, want nothing", u, err)
 	m.ran[0], m.waited[0] = 0, 0

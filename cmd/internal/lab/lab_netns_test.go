@@ -40,16 +40,14 @@ func TestLinkCarriesFramesAndCounts(t *testing.T) {
 	if got, err := h1.MAC("eth0"); err != nil || got.String() != mac.String() {
 		t.Errorf("MAC of h1: got %v, %v, want %v", got, err, mac)
 	}
-	before, err := h2.Stats("eth0")
-	assert.Must(t, err)
+	before := assert.Got(h2.Stats("eth0")).Must(t)
 	assert.True(t, before.ReceivedFrames == 0 && before.SentFrames == 0,
 		"an idle link has carried frames, so IPv6 is not off: %+v", before)
 
 	const size = 3900 // fits into one frame only because the MTU is 4000
 	got := exchange(t, h1, h2, size)
 	assert.Equal(t, got, size, "received bytes")
-	after, err := h2.Stats("eth0")
-	assert.Must(t, err)
+	after := assert.Got(h2.Stats("eth0")).Must(t)
 	if want := uint64(size + 8 + 20 + 14); after.ReceivedBytes < want || after.ReceivedFrames != 2 {
 		t.Errorf("h2 received %d frames, %d bytes, want 2 frames (ARP and data), at least %d bytes",
 			after.ReceivedFrames, after.ReceivedBytes, want)
@@ -74,16 +72,14 @@ func exchange(t *testing.T, h1, h2 *lab.Node, size int) int {
 		t.Fatal(err)
 	}
 	assert.Must(t, in.SetReadDeadline(time.Now().Add(10*time.Second)))
-	n, err := in.Read(make([]byte, 1<<16))
-	assert.Must(t, err)
+	n := assert.Got(in.Read(make([]byte, 1<<16))).Must(t)
 	return n
 }
 
 func TestLinkDownUpDelete(t *testing.T) {
 	_, h1, h2 := twoHosts(t, lab.LinkOptions{})
 	carrier := func(n *lab.Node) bool {
-		c, err := n.Carrier("eth0")
-		assert.Must(t, err)
+		c := assert.Got(n.Carrier("eth0")).Must(t)
 		return c
 	}
 	assert.MustBeTrue(t, carrier(h1) && carrier(h2), "carrier of a new link: h1 %v, h2 %v, want both", carrier(h1),
@@ -141,8 +137,7 @@ func interfaces() (string, error) {
 
 func TestProcessRunsInsideNode(t *testing.T) {
 	l, h1, _ := twoHosts(t, lab.LinkOptions{})
-	p, err := h1.Start(runRole("interfaces"))
-	assert.Must(t, err)
+	p := assert.Got(h1.Start(runRole("interfaces"))).Must(t)
 	assert.Must(t, p.Wait())
 	assert.Equal(t, p.Output(), "lo\neth0\n", "the process saw")
 	assert.Must(t, l.Close())
@@ -161,8 +156,7 @@ func TestProcessOutputAndStatus(t *testing.T) {
 	var out, errOut strings.Builder
 	c := runRole("fail")
 	c.Stdout, c.Stderr = &out, &errOut
-	p, err = n.Start(c)
-	assert.Must(t, err)
+	p = assert.Got(n.Start(c)).Must(t)
 	<-p.Ended()
 	assert.True(t, out.String() == "first\n" && errOut.String() == "second\n" && p.Output() == "",
 		"own writers got %q and %q, Output %q", out.String(), errOut.String(), p.Output())
@@ -206,8 +200,7 @@ func TestCloseWaitsForTheGrace(t *testing.T) {
 	l := labtest.New(t, "grace")
 	c := runRole("slow")
 	c.Grace = time.Minute
-	p, err := labtest.Node(t, l, "n").Start(c)
-	assert.Must(t, err)
+	p := assert.Got(labtest.Node(t, l, "n").Start(c)).Must(t)
 	labtest.Eventually(t, "ready", func() bool { return strings.Contains(p.Output(), "ready") })
 	assert.Must(t, l.Close())
 	if !strings.Contains(p.Output(), "ended by itself") {
@@ -234,8 +227,7 @@ func TestProcessFinish(t *testing.T) {
 
 func TestStopEndsTheWholeGroup(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "group"), "n")
-	p, err := n.Start(runRole("parent"))
-	assert.Must(t, err)
+	p := assert.Got(n.Start(runRole("parent"))).Must(t)
 	labtest.Eventually(t, "grandchild started", func() bool { return strings.Contains(p.Output(), "ready") })
 	grandchild := pidAfter(t, p.Output(), "grandchild")
 	assert.Must(t, p.Stop(syscall.SIGTERM, 10*time.Second))
@@ -244,10 +236,8 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 
 func TestScheduled(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "sched"), "n")
-	one, err := n.Start(runRole("spin"))
-	assert.Must(t, err)
-	two, err := n.Start(runRole("spin"))
-	assert.Must(t, err)
+	one := assert.Got(n.Start(runRole("spin"))).Must(t)
+	two := assert.Got(n.Start(runRole("spin"))).Must(t)
 	labtest.Eventually(t, "both spinners waited for the one CPU", func() bool {
 		ran1, waited1 := one.Scheduled()
 		ran2, waited2 := two.Scheduled()

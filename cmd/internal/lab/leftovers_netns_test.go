@@ -22,8 +22,7 @@ func startRole(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.
 	cmd = exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleKey+"="+role)
 	cmd.SysProcAttr = attr
-	out, err := cmd.StdoutPipe()
-	assert.Must(t, err)
+	out := assert.Got(cmd.StdoutPipe()).Must(t)
 	assert.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	lines = bufio.NewScanner(out)
@@ -34,8 +33,7 @@ func startRole(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.
 // namespacesOf lists the named network namespaces of the labs of a process.
 func namespacesOf(t *testing.T, pid int) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir("/run/netns")
-	assert.Must(t, err)
+	entries := assert.Got(os.ReadDir("/run/netns")).Must(t)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), fmt.Sprintf("pfcsw-%d-", pid)) {
 			names = append(names, e.Name())
@@ -60,8 +58,7 @@ func pidAfter(t *testing.T, text, word string) int {
 	_, rest, _ := strings.Cut(text, word)
 	fields := strings.Fields(rest)
 	assert.MustBeTrue(t, len(fields) != 0, "no %q in %q", word, text)
-	pid, err := strconv.Atoi(fields[0])
-	assert.Must(t, err)
+	pid := assert.Got(strconv.Atoi(fields[0])).Must(t)
 	return pid
 }
 
@@ -80,8 +77,7 @@ func TestKilledLabIsClearedByTheNext(t *testing.T) {
 	assert.MustEqual(t, len(namespacesOf(t, deadPid)), 2,
 		"namespaces of the killed lab, want 2 (else this test shows nothing)")
 
-	l, err := lab.New(context.Background(), "next")
-	assert.Must(t, err)
+	l := assert.Got(lab.New(context.Background(), "next")).Must(t)
 	defer l.Close()
 	assert.Same(t, namespacesOf(t, deadPid), nil, "still there of the killed lab")
 	assert.Equal(t, len(namespacesOf(t, livingPid)), 2, "namespaces of the living lab")

@@ -116,8 +116,7 @@ const mostBytes = 30_000_000
 // The program in the image needs no other file, and is all that the image consists of.
 func TestProgramIsStatic(t *testing.T) {
 	path := program(t)
-	f, err := elf.Open(path)
-	must(t, err)
+	f := assert.Got(elf.Open(path)).Must(t)
 	defer func() { _ = f.Close() }()
 	for _, p := range f.Progs {
 		assert.True(t, p.Type != elf.PT_INTERP, "it is linked to shared libraries")
@@ -125,8 +124,7 @@ func TestProgramIsStatic(t *testing.T) {
 	libraries, err := f.ImportedLibraries()
 	assert.True(t, err != nil || len(libraries) == 0, "it needs %v", libraries)
 	assert.True(t, f.Section(".debug_info") == nil && f.Section(".symtab") == nil, "it is not stripped")
-	info, err := os.Stat(path)
-	must(t, err)
+	info := assert.Got(os.Stat(path)).Must(t)
 	t.Logf("%.1f MB", float64(info.Size())/1e6)
 	var said float64
 	_, text, _ := strings.Cut(read(t, "scripts/README.md"), "nothing but the program (")

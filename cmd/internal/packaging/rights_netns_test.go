@@ -30,11 +30,9 @@ func TestRightsOfTheSwitch(t *testing.T) {
 	proc := p.start(t, "", program(t))
 	waitFor(t, proc, p.socket())
 	var own uint64
-	_, err := fmt.Sscanf(status(t, os.Getpid(), "CapPrm"), "%x", &own)
-	must(t, err)
+	assert.Got(fmt.Sscanf(status(t, os.Getpid(), "CapPrm"), "%x", &own)).Must(t)
 	kept := fmt.Sprintf("%016x", own&(netRaw|netAdmin|capBPF|1<<unix.CAP_IPC_LOCK|1<<unix.CAP_SYS_NICE))
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", proc.Pid()))
-	must(t, err)
+	threads := assert.Got(os.ReadDir(fmt.Sprintf("/proc/%d/task", proc.Pid()))).Must(t)
 	for _, thread := range threads {
 		id := assert.Got(strconv.Atoi(thread.Name())).Must(t)
 		for key, want := range map[string]string{"CapEff": kept, "CapPrm": kept, "CapBnd": kept,

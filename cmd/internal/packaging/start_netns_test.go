@@ -47,8 +47,7 @@ func TestStartToForwarding(t *testing.T) {
 // probes, is shorter than the sender's frames.
 func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.Duration {
 	t.Helper()
-	before, err := p.h2.Stats("eth0")
-	must(t, err)
+	before := assert.Got(p.h2.Stats("eth0")).Must(t)
 	begun := time.Now()
 	proc := run(t, p.sw, nil, "run", "-c", path)
 	for {

@@ -33,8 +33,7 @@ func TestWiresharkProfile(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.CopyFS(filepath.Join(dir, "profiles"), os.DirFS(filepath.Join(root, "scripts/wireshark"))))
 	plain, commented := filepath.Join(dir, "plain.pcap"), filepath.Join(dir, "commented.pcapng")
-	f, err := os.Create(plain)
-	must(t, err)
+	f := assert.Got(os.Create(plain)).Must(t)
 	w := pcapgo.NewWriter(f)
 	must(t, w.WriteFileHeader(65536, layers.LinkTypeEthernet))
 	var comments []string

@@ -57,8 +57,7 @@ faults: {s: {slow: h1, rate: 10G, duration: 10us}}
 			}})
 		assert.True(t, calls != 0, "nothing ran side by side: the test proves nothing")
 		assert.Must(t, err)
-		text, err := json.Marshal(r)
-		assert.Must(t, err)
+		text := assert.Got(json.Marshal(r)).Must(t)
 		reports = append(reports, string(text))
 	}
 	assert.True(t, reports[0] == reports[1], "with one worker\n%s\nwith three\n%s", reports[0], reports[1])

@@ -73,11 +73,10 @@ func TestHolds(t *testing.T) {
 
 // Of a slow receiver behind three switches the text shows the way of the pauses.
 func TestHoldsOfASlowReceiver(t *testing.T) {
-	lab, err := config.ParseTopology("lab.yaml", []byte("name: line\nswitches: {s1: &s {preset: roce, buffer: "+
+	lab := assert.Got(config.ParseTopology("lab.yaml", []byte("name: line\nswitches: {s1: &s {preset: roce, buffer: "+
 		"{lossless: {size: 512KiB}}}, s2: *s}\nhosts: {h1: {}, h2: {}}\nlinks: {l1: {ends: [h1, \"s1:p\"], speed: "+
 		"1G}, up: {ends: [\"s1:up\", \"s2:down\"], speed: 1G}, l2: {ends: [h2, \"s2:p\"], speed: 100M}}\ntraffic: {f: "+
-		"{from: h1, to: h2, duration: 20ms}}"), nil)
-	assert.Must(t, err)
+		"{from: h1, to: h2, duration: 20ms}}"), nil)).Must(t)
 	r, err := RunTopology(t.Context(), lab, standard)
 	assert.MustBeTrue(t, err == nil && r.Pass, "%v %v", r, err)
 	var b bytes.Buffer

@@ -17,8 +17,7 @@ func TestNoMemory(t *testing.T) {
 	statm, err := os.ReadFile("/proc/self/statm")
 	assert.Must(t, err)
 	var pages uint64
-	_, err = fmt.Sscan(string(statm), &pages)
-	assert.Must(t, err)
+	assert.Got(fmt.Sscan(string(statm), &pages)).Must(t)
 	var was unix.Rlimit
 	assert.Must(t, unix.Getrlimit(unix.RLIMIT_AS, &was))
 	limit := unix.Rlimit{Cur: pages*uint64(os.Getpagesize()) + 1<<30, Max: was.Max}

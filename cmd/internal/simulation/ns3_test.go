@@ -52,7 +52,6 @@ func ns3(t *testing.T, args ...string) (out string, ok bool) {
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	text, err := exec.CommandContext(t.Context(), program, args...).Output()
-	assert.Must(t, err)
+	text := assert.Got(exec.CommandContext(t.Context(), program, args...).Output()).Must(t)
 	return string(text), true
 }

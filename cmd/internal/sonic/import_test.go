@@ -31,8 +31,7 @@ func read(t *testing.T, pattern string, least int) map[string][]byte {
 	assert.MustBeTrue(t, err == nil && len(paths) >= least, "%d files: %v", len(paths), err)
 	all := map[string][]byte{}
 	for _, path := range paths {
-		all[path], err = os.ReadFile(path)
-		assert.Must(t, err)
+		all[path] = assert.Got(os.ReadFile(path)).Must(t)
 	}
 	return all
 }

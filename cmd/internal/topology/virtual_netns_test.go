@@ -263,8 +263,7 @@ func runsInALab(r *rig) {
 
 // locksUp: a ring that locks up ends with a report of who waits for whom, as in virtual time.
 func locksUp(r *rig) {
-	text, err := os.ReadFile("../../../scripts/lab/ring.yaml")
-	must(r.t, err)
+	text := assert.Got(os.ReadFile("../../../scripts/lab/ring.yaml")).Must(r.t)
 	slow := strings.ReplaceAll(string(text), "speed: 200M", "speed: 20M") // which any machine can fill
 	path, _ := r.file(slow)
 	out, err := r.command("lab", "run", path, "-j").Output()

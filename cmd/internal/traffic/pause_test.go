@@ -39,8 +39,7 @@ func TestPauserIsRefreshed(t *testing.T) {
 	near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 16})
 	assert.Must(t, err)
 	defer func() { _, _ = near.Close(), far.Close() }()
-	p, err := newPauser(near, macctl.ModePFC, 1<<3, 0, [6]byte{})
-	assert.Must(t, err)
+	p := assert.Got(newPauser(near, macctl.ModePFC, 1<<3, 0, [6]byte{})).Must(t)
 	p.block(true)
 	p.update(runner.Now())
 	const least = 4
@@ -72,16 +71,14 @@ func TestSinkThatDoesNotLookHolds(t *testing.T) {
 		Classify: func([]byte) port.Class { return port.Lossless }})
 	assert.Must(t, err)
 	defer func() { _, _ = near.Close(), far.Close() }()
-	p, err := newPauser(near, macctl.ModePFC, 1<<3, 0, [6]byte{})
-	assert.Must(t, err)
+	p := assert.Got(newPauser(near, macctl.ModePFC, 1<<3, 0, [6]byte{})).Must(t)
 	p.update(runner.Now())
 	batch := port.NewBatch()
 	batch.Reset()
 	batch.Begin(&frame.VnetHeader{})
 	batch.Part(make([]byte, 60))
 	batch.End()
-	_, err = far.Send(batch)
-	assert.Must(t, err)
+	assert.Got(far.Send(batch)).Must(t)
 	await := func(time uint16) {
 		t.Helper()
 		for deadline := runner.Now() + 30e9; ; {

@@ -82,8 +82,7 @@ func waitedForCPU(t *testing.T) map[string]float64 {
 	for _, path := range threads {
 		if b, err := os.ReadFile(path); err == nil { // else the thread has ended
 			var ran, ns float64
-			_, err = fmt.Sscan(string(b), &ran, &ns)
-			assert.Must(t, err)
+			assert.Got(fmt.Sscan(string(b), &ran, &ns)).Must(t)
 			waited[path] = ns
 		}
 	}

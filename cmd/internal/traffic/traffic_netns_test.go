@@ -75,11 +75,9 @@ func TestSlowSinkHoldsTheSender(t *testing.T) {
 func TestSenderStopsOnTheWire(t *testing.T) {
 	a, b := pair(t)
 	c := classify.Config{}
-	fanout, err := c.Fanout(1 << 3)
-	assert.Must(t, err)
-	p, err := port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64,
-		FrameSize: 1514, SmallFrame: classify.SmallFrame, Fanout: fanout})
-	assert.Must(t, err)
+	fanout := assert.Got(c.Fanout(1 << 3)).Must(t)
+	p := assert.Got(port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64,
+		FrameSize: 1514, SmallFrame: classify.SmallFrame, Fanout: fanout})).Must(t)
 	defer func() { _ = p.Close() }()
 	stop := make(chan struct{})
 	stopped := make(chan struct{})

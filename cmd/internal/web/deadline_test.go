@@ -20,12 +20,10 @@ import (
 // A process that comes late to a request, or to its answer, finds its deadlines over. That ends neither: only a client
 // that sends nothing, or does not read, is cut off.
 func TestDeadlinesAreForTheClient(t *testing.T) {
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s.sock"))
-	assert.Must(t, err)
+	l := assert.Got(net.Listen("unix", filepath.Join(t.TempDir(), "s.sock"))).Must(t)
 	defer l.Close()
 	client := dial(t, l.Addr().String())
-	server, err := fairListener{l}.Accept()
-	assert.Must(t, err)
+	server := assert.Got(fairListener{l}.Accept()).Must(t)
 	defer server.Close()
 	assert.Must(t, server.SetDeadline(time.Now().Add(-time.Minute)))
 	b := make([]byte, 100)
@@ -33,8 +31,7 @@ func TestDeadlinesAreForTheClient(t *testing.T) {
 	if n, err := server.Read(b); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("nothing was sent: %d octets, %v", n, err)
 	}
-	_, err = io.WriteString(client, "question")
-	assert.Must(t, err)
+	assert.Got(io.WriteString(client, "question")).Must(t)
 	n, err := server.Read(b)
 	assert.NoError(t, err, "read a question")
 	assert.Equal(t, string(b[:n]), "question", "read")
@@ -62,8 +59,7 @@ func TestPanicIsTold(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic("no such port")
 	}), slog.New(slog.NewTextHandler(&said, nil))).Handler)
-	answer, err := http.Get(s.URL + "/v1/ports")
-	assert.Must(t, err)
+	answer := assert.Got(http.Get(s.URL + "/v1/ports")).Must(t)
 	got, err := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
 	s.Close()

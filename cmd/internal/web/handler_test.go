@@ -128,8 +128,7 @@ func TestPageIsSmallAndAlone(t *testing.T) {
 	})
 	assert.True(t, err == nil && total <= 100_000, "the page has %d bytes, want less than 100 kB (%v)", total, err)
 	t.Logf("the page has %d bytes", total)
-	readme, err := os.ReadFile("README.md")
-	assert.Must(t, err)
+	readme := assert.Got(os.ReadFile("README.md")).Must(t)
 	var said float64
 	_, text, _ := strings.Cut(string(readme), "It is part of the program (")
 	if _, err := fmt.Sscanf(text, "%f kB", &said); err != nil || math.Abs(said*1000-float64(total)) > 2000 {

@@ -58,8 +58,7 @@ func TestRead(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := httptest.NewServer(tt.answer)
 			defer s.Close()
-			sw, err := SwitchAt(strings.TrimPrefix(s.URL, "http://"))
-			assert.Must(t, err)
+			sw := assert.Got(SwitchAt(strings.TrimPrefix(s.URL, "http://"))).Must(t)
 			ctx, cancel := context.WithTimeout(t.Context(), pollTimeout)
 			defer cancel()
 			state, err := sw.Read(ctx)
@@ -79,8 +78,7 @@ func TestReadHistory(t *testing.T) {
 		_, _ = io.WriteString(w, answer)
 	}))
 	defer s.Close()
-	sw, err := SwitchAt(strings.TrimPrefix(s.URL, "http://"))
-	assert.Must(t, err)
+	sw := assert.Got(SwitchAt(strings.TrimPrefix(s.URL, "http://"))).Must(t)
 	h, err := sw.History(t.Context())
 	assert.True(t, err == nil && h.Ports[0].Port == "p1" && h.Ports[0].TimesNs[0] == 7, "%+v, %v", h, err)
 	answer = `{"schema":2}`
@@ -127,8 +125,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, err := json.Marshal(s)
-		assert.Must(t, err)
+		text := assert.Got(json.Marshal(s)).Must(t)
 		_, err = decode(bytes.NewReader(text), maxState, checkState)
 		assert.MustBeTrue(t, err == nil, "what was read cannot be read again: %v\n%s", err, text)
 	})

@@ -56,8 +56,7 @@ type watcher struct {
 func watchAt(t *testing.T, address string) (*watcher, *http.Response) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/view", nil)
-	assert.Must(t, err)
+	r := assert.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/view", nil)).Must(t)
 	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		cancel()

@@ -50,8 +50,7 @@ func newNamespace(t *testing.T) (path string, ns netns.NsHandle, handle *netlink
 	}
 	assert.Must(t, err)
 	t.Cleanup(func() { _ = ns.Close() })
-	handle, err = netlink.NewHandleAt(ns)
-	assert.Must(t, err)
+	handle = assert.Got(netlink.NewHandleAt(ns)).Must(t)
 	t.Cleanup(handle.Close)
 	return fmt.Sprintf("/proc/self/fd/%d", int(ns)), ns, handle
 }
@@ -142,8 +141,7 @@ func read(t *testing.T, fd int) (all [][]byte) {
 		}
 		assert.Must(t, err)
 		frame = frame[:n]
-		messages, err := unix.ParseSocketControlMessage(oob[:m])
-		assert.Must(t, err)
+		messages := assert.Got(unix.ParseSocketControlMessage(oob[:m])).Must(t)
 		for _, c := range messages {
 			if status := binary.NativeEndian.Uint32(c.Data); status&unix.TP_STATUS_VLAN_VALID != 0 {
 				tci := binary.NativeEndian.Uint16(c.Data[16:])

@@ -164,8 +164,7 @@ func TestSendToAClosedEnd(t *testing.T) {
 	a, b, _ := wire(t, Options{})
 	fd := b.Descriptors(nil, port.WorkOther)[0]
 	assert.Must(t, b.Close())
-	other, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	assert.Must(t, err)
+	other := assert.Got(unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)).Must(t)
 	defer func() { _ = unix.Close(other) }()
 	n, err := a.Send(batch("one"))
 	assert.True(t, n == 1 && err == nil, "Send: %d, %v", n, err)

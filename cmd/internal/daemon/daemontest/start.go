@@ -23,8 +23,7 @@ func Start(t testing.TB, socket, yaml string) {
 	c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: %s\nmetrics: {listen: off}\napi: {socket: %s}\n%s",
 		strings.TrimSuffix(filepath.Base(socket), ".sock"), socket, yaml))
 	assert.Must(t, err)
-	d, err := daemon.New(c, slog.New(slog.DiscardHandler))
-	assert.Must(t, err)
+	d := assert.Got(daemon.New(c, slog.New(slog.DiscardHandler))).Must(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(ctx) }()

@@ -53,8 +53,7 @@ var Folder = sync.OnceValues(func() (string, error) {
 // TempDir is t.TempDir with a short path, which other users may enter.
 func TempDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pfcswitch-test")
-	assert.Must(t, err)
+	dir := assert.Got(os.MkdirTemp("", "pfcswitch-test")).Must(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	assert.Must(t, os.Chmod(dir, 0o755))
 	return dir
@@ -63,8 +62,7 @@ func TempDir(t testing.TB) string {
 // OneUser reports whether the tests are an ordinary user's, in a user namespace in which nobody else can be.
 func OneUser(t testing.TB) bool {
 	t.Helper()
-	b, err := os.ReadFile("/proc/self/uid_map")
-	assert.Must(t, err)
+	b := assert.Got(os.ReadFile("/proc/self/uid_map")).Must(t)
 	f := strings.Fields(string(b))
 	return len(f) == 3 && f[2] == "1"
 }
@@ -72,8 +70,7 @@ func OneUser(t testing.TB) bool {
 // Run runs a command in a node, which has to succeed, and returns what it prints.
 func Run(t testing.TB, n *lab.Node, argv ...string) string {
 	t.Helper()
-	p, err := n.Start(lab.Command{Argv: argv})
-	assert.Must(t, err)
+	p := assert.Got(n.Start(lab.Command{Argv: argv})).Must(t)
 	assert.Must(t, p.Wait())
 	return p.Output()
 }
@@ -82,8 +79,7 @@ func Run(t testing.TB, n *lab.Node, argv ...string) string {
 // tests of the process.
 func Program(t testing.TB) string {
 	t.Helper()
-	path, err := program()
-	assert.Must(t, err)
+	path := assert.Got(program()).Must(t)
 	return path
 }
 
