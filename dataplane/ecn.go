@@ -10,7 +10,7 @@ func (s *Switch) mark(out *portState, a *Arrival, q uint8) {
 	}
 	var came [markedOctets]byte
 	copy(came[:], a.network(a.Data))
-	if frame.MarkCE(a.Data, int(a.header.NetOffset), a.header.EtherType) {
+	if frame.MarkCE(a.Data, a.header.NetOffset, a.header.EtherType) {
 		out.count.Marked[q]++
 		a.came, a.marked = came, true
 	}
@@ -20,7 +20,7 @@ func (s *Switch) mark(out *portState, a *Arrival, q uint8) {
 const markedOctets = 12
 
 // network returns where the IP header begins in a copy of the frame, or of its start.
-func (a *Arrival) network(b []byte) []byte { return b[min(int(a.header.NetOffset), len(b)):] }
+func (a *Arrival) network(b []byte) []byte { return b[min(a.header.NetOffset, len(b)):] }
 
 // Unmark makes a copy of the frame, or of its start, what came: without a mark that this switch has set.
 func (a *Arrival) Unmark(b []byte) {

@@ -232,7 +232,7 @@ func flowOf(b []byte) assist.Flow {
 	if ok && h.Tagged {
 		f.TCI = uint16(h.TCI)
 	}
-	if dscp, ip := frame.DSCP(b, int(h.NetOffset), h.EtherType); ok && ip {
+	if dscp, ip := frame.DSCP(b, h.NetOffset, h.EtherType); ok && ip {
 		f.DSCP = dscp
 	}
 	return f

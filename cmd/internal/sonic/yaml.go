@@ -30,12 +30,8 @@ func (n *node) at(path ...string) *node {
 	return n
 }
 
-// flow returns the node of a path, whose keys are written in one line.
-func (n *node) flow(path ...string) *node {
-	n = n.at(path...)
-	n.inLine = true
-	return n
-}
+// flow has the keys of the node of a path written in one line.
+func (n *node) flow(path ...string) { n.at(path...).inLine = true }
 
 // text writes the keys below n.
 func (n *node) text(indent string) string {
