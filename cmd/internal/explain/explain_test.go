@@ -239,8 +239,7 @@ func TestCaptureTimes(t *testing.T) {
 		"pcapng":    {pcapng(t), 1_000_000_000},
 		"pcapng µs": {section(blockEnhanced, []uint32{0, 1, 5, 0, 0}, nil), (1<<32 + 5) * 1000},
 	} {
-		c, err := NewCapture(bytes.NewReader(tt.file))
-		must(t, err)
+		c := assert.Got(NewCapture(bytes.NewReader(tt.file))).Must(t)
 		_, at, err := c.Next()
 		assert.True(t, err == nil && at == tt.want, "%s: %d, want %d (%v)", name, at, tt.want, err)
 	}
