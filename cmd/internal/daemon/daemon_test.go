@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -184,4 +185,46 @@ func TestNoChangeOfASwitchThatHasEnded(t *testing.T) {
 	assert.True(t, errors.Is(err, errClosed), "a change: %v, want %v", err, errClosed)
 	err = d.startsWith(d.cfg)
 	assert.True(t, errors.Is(err, errClosed), "another start: %v, want %v", err, errClosed)
+}
+
+// So does one that came before the switch ended, and had to wait until then.
+func TestNoChangeBehindTheEndOfTheSwitch(t *testing.T) {
+	d := unpluggedLog(t, "", "mtu: 1500", discards)
+	answers, requests := make(chan error), []func() error{
+		func() error { _, err := d.change(t.Context(), d.cfg, false); return err },
+		func() error { _, err := d.change(t.Context(), d.cfg, true); return err },
+		func() error { return d.startsWith(d.cfg) },
+	}
+	d.mu.Lock() // as a change does that ends before the switch
+	for _, request := range requests {
+		go func() { answers <- request() }()
+	}
+	waiting := func() (n int) {
+		stacks := make([]byte, 1<<20)
+		for one := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			if strings.Contains(one, "[sync.Mutex.Lock") && strings.Contains(one, "TestNoChangeBehindTheEnd") {
+				n++
+			}
+		}
+		return n
+	}
+	for waiting() < len(requests) {
+		runtime.Gosched()
+	}
+	d.closed = true
+	d.mu.Unlock()
+	for range requests {
+		assert.True(t, errors.Is(<-answers, errClosed), "a request is no error of a switch that has ended")
+	}
+	d.closed = false
+	must(t, d.Close())
+}
+
+// What only the running switch can know of the file for another start is refused before it ends.
+func TestWhatAnotherStartRefuses(t *testing.T) {
+	d := unpluggedLog(t, "", "mtu: 1500", discards)
+	defer func() { must(t, d.Close()) }()
+	must(t, d.startsWith(d.cfg))
+	assert.Fails(t, d.startsWith(parse(t, header("test", d.cfg.API.Socket)+"ports: {x: {interface: lo, speed: 1G}}\n")),
+		"interface lo has the address 127.0.0.1/8", "a port at the loopback")
 }

@@ -68,7 +68,8 @@ links:
 		r.runRefused("s2.yaml:2: prots: unknown key", "lab", "restart", path, "s2")
 		must(r.t, os.WriteFile(file, []byte("name: s2\napi: {socket: "+s.socket("s2")+"}\n"+
 			"ports: {x: {interface: lo, speed: 1G}}\n"), 0o600))
-		r.runRefused("lo", "lab", "restart", path, "s2") // which only the running switch can know
+		// which only the running switch can know
+		r.runRefused("interface lo has the address", "lab", "restart", path, "s2")
 		r.runRefused("has no switch h1: there are s1, s2", "lab", "restart", path, "h1")
 		assert.True(r.t, r.started(s, "s2").Equal(s2), "s2 has started again with a file that has an error")
 		r.run("lab", "down", path)
