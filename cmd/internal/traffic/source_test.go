@@ -356,7 +356,7 @@ func TestSourceFlowsWithACount(t *testing.T) {
 	}
 	s, flows := newTestSource(c)
 	batch, now := port.NewBatch(), int64(0)
-	for end := int64(time.Second); now < end; {
+	for end := int64(90 * time.Millisecond); now < end; { // the port needs 68 ms
 		planned := s.next(now)
 		if planned == 0 {
 			now = max(now+1, min(s.retry, end))
@@ -376,4 +376,19 @@ func TestSourceFlowsWithACount(t *testing.T) {
 		assert.MustBeTrue(t, f.sent == f.Count, "flow to %d sent %d frames, want %d", f.To, f.sent, f.Count)
 	}
 	assert.True(t, len(s.queues[3].flows) == 0 && s.retry == math.MaxInt64, "ended flows are still looked at")
+}
+
+// The turn of the other flows of a priority stays when a flow ends.
+func TestSourceTurnsStayWhenAFlowEnds(t *testing.T) {
+	c := twoFlows()
+	c.Speed = 0
+	c.Flows = []Flow{{Priority: 3, Octets: 1514, Weight: 1, To: 1, Count: 1},
+		{Priority: 3, Octets: 1514, Weight: 1, To: 2}, {Priority: 3, Octets: 1514, Weight: 1, To: 3}}
+	s, _ := newTestSource(c)
+	s.maxFrames = 1
+	for i, want := range []uint64{1, 2, 3, 2, 3} {
+		assert.MustEqual(t, s.next(int64(i)), 1, "frames of a call")
+		assert.Equal(t, s.plan.flows[0].To, want, "whose turn it is in call %d", i)
+		s.sent(1)
+	}
 }
