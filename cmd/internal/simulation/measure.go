@@ -54,7 +54,7 @@ func saysSo(c *config.Config, p *config.Port) bool {
 }
 
 // measuredIntervals is for how many intervals switches measure: until a headroom that is larger than needed is lowered.
-const measuredIntervals = 18
+const measuredIntervals = 20
 
 // measureLinks has the switches measure the links between them before the flows begin. What was found stays in force,
 // since links do not change.
