@@ -197,6 +197,7 @@ func (h *host) serve(ctx context.Context, i int, d *Daemon, settled func()) (aga
 		h.running.all = append(h.running.all, d)
 		h.running.Unlock()
 		settled()
+		<-h.confined // it answers; what it would follow now, such as each neighbour that comes, delays other starts
 	})
 	<-h.confined // until then it counts among those that give up rights
 	h.running.Lock()
