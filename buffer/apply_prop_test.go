@@ -125,7 +125,11 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 		}
 	}
 	size := refSize(c, private+headrooms)
-	if r.segment = size - private - refPool(c, headrooms, largest, insured); r.segment < need || size > most {
+	r.segment = size - private - refPool(c, headrooms, largest, insured)
+	if c.Beside > 0 { // what headroom lends goes with the ports that have it
+		r.segment = r.bytes(int(c.Beside))
+	}
+	if r.segment < need || size > most {
 		return false
 	}
 	for i, q := range queues {

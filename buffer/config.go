@@ -26,7 +26,7 @@ type Config struct {
 	Lossless PoolConfig // rounded down to cells
 	Lossy    PoolConfig // rounded down to cells
 	// Beside makes the lossless pool follow the headrooms where it is above 0: the pool has the private segments, all
-	// headrooms, and so many bytes beside them. Then Lossless.Size is the most that it may have.
+	// headrooms, and so many bytes beside them, at least 2 MTU for each queue. Lossless.Size is the most it may have.
 	Beside int64
 	// RingHold makes a lossless frame that finds no room Wait in the receive ring. Without it the frame is dropped.
 	RingHold bool

@@ -111,12 +111,19 @@ func (pl *Plan) check() error {
 			"and %d B are the most: lower headroom or private (largest: %s)",
 			pl.lossless, pl.limit.private, pl.limit.headroom, pl.most, pl.largestReservation())
 	}
-	if pl.limit.shared < pl.needed {
+	shared := pl.limit.shared
+	if pl.config.Beside > 0 { // where headroom is shared there is more, but ports that leave take it with them
+		if shared = wholeCells(pl.config.Beside, pl.cell); shared < pl.needed {
+			return configError("%d B beside private and headroom, needs 2 MTU for each of %d lossless queues = %d B",
+				shared, pl.queues, pl.needed)
+		}
+	}
+	if shared < pl.needed {
 		return configError("lossless pool %d B - private %d B - headroom %d B leaves a shared segment of %d B, "+
 			"needs 2 MTU for each of %d lossless queues = %d B: "+
 			"enlarge buffer.lossless.size to %d B, or lower headroom or private (largest: %s)",
-			pl.lossless, pl.limit.private, pl.limit.headroom, pl.limit.shared, pl.queues, pl.needed,
-			pl.lossless+pl.needed-pl.limit.shared, pl.largestReservation())
+			pl.lossless, pl.limit.private, pl.limit.headroom, shared, pl.queues, pl.needed,
+			pl.lossless+pl.needed-shared, pl.largestReservation())
 	}
 	var faults []error
 	for _, port := range slices.Sorted(maps.Keys(pl.planned)) {
@@ -127,7 +134,7 @@ func (pl *Plan) check() error {
 				continue
 			}
 			q := pc.Queues[k]
-			if most := largestFrame(pl.threshold, QueueID{port, k}, q, pl.limit.shared); most < mtu {
+			if most := largestFrame(pl.threshold, QueueID{port, k}, q, shared); most < mtu {
 				faults = append(faults, configError("%s: a frame of the MTU takes %d B and would never fit: "+
 					"headroom is %d B, private %d B and threshold at most %d B: raise headroom, alpha or xoff",
 					pc.queueLabel(port, k), mtu, q.Headroom, q.Private, most-q.Private))
