@@ -162,6 +162,9 @@ func (s *Switch) WouldExceedThreshold(i int, frames, octets int64) bool {
 	return false
 }
 
+// WaitsInRing reports whether a lossless frame that finds no room waits in the receive ring.
+func (s *Switch) WaitsInRing() bool { return s.cfg.Buffer.RingHold }
+
 // LookWithin returns for how many ns a driver may not look at the lossless rings of port i: most, or less, down to
 // least, where the shortest frames at the port's speed would meanwhile bring an ingress queue that is ON above its
 // threshold.

@@ -76,8 +76,11 @@ func (w *worker) look(t *portTask, now int64) {
 }
 
 // lookSooner sets within which time from now on somebody has to look at the lossless rings of t, which nobody does now.
-// The switch is locked.
+// Where frames that find no room wait in the ring, the time after a burst is enough. The switch is locked.
 func (r *Runner) lookSooner(t *portTask, now int64) {
+	if r.sw.WaitsInRing() {
+		return
+	}
 	t.within.Store(r.sw.LookWithin(t.index, t.lookWithin, lookSoon))
 	r.refresher.LookSooner(t.index, now, t.within.Load())
 }

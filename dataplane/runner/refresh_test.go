@@ -362,14 +362,16 @@ func TestProcessorForEachWorker(t *testing.T) {
 }
 
 // A peer that is freed can cross a threshold before the next burst. So it is held sooner where nobody looks, from XON
-// on, and not only from that burst on.
+// on, and not only from that burst on, if frames without room do not wait.
 func TestLookSoonerAfterXon(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		slow := []dataplane.PortConfig{testPort(0), testPort(1)}
 		for i := range slow {
 			slow[i].Speed = 10_000_000 // pauses of seconds
 		}
-		l := newTestbed(t, e, testConfig(2), slow...)
+		cfg := testConfig(2)
+		cfg.Buffer.RingHold = false
+		l := newTestbed(t, e, cfg, slow...)
 		a, b, f := l.stations[0], l.stations[1], &l.r.refresher.ports[0]
 		assert.True(t, f.within.Load() < lookWithinMax, "before the first burst: %d ns", f.within.Load())
 		b.stop()

@@ -107,6 +107,7 @@ func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
 	}
 	by := Watched{Wake: t.rx.wake, Looks: t.rx.self.Pulse, Decides: t.tx.self.Pulse}
 	t.lookWithin = r.refresher.Protect(t.index, t.port, hold, every, by)
+	t.within.Store(t.lookWithin)
 	r.lookSooner(t, Now())
 	if every == 0 || !t.up {
 		hold = nil
