@@ -144,7 +144,7 @@ func TestPausesPassThroughATrunk(t *testing.T) {
 // nothing.
 func TestMembersAreHeldByWatermark(t *testing.T) {
 	marks := map[macctl.Mode]string{macctl.ModePFC: ", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}",
-		macctl.ModePause: ", watermarks: {member: {high: 64KiB, low: 32KiB}}"}
+		macctl.ModePause: ", watermarks: {member: {high: 16KiB, low: 8KiB}}"}
 	forTrunkModes(t, marks, 100e6, 100e6, func(t *testing.T, c *controlled) {
 		var stops []func()
 		for _, s := range c.members {
@@ -159,7 +159,7 @@ func TestMembersAreHeldByWatermark(t *testing.T) {
 			}
 			return true
 		})
-		c.raise(map[macctl.Mode]string{macctl.ModePFC: "128KiB", macctl.ModePause: "64KiB"}[c.mode], "192KiB")
+		c.raise(map[macctl.Mode]string{macctl.ModePFC: "128KiB", macctl.ModePause: "16KiB"}[c.mode], "192KiB")
 		c.uplink.GoesOn(2, 500)
 		for i, stop := range stops {
 			stop()
