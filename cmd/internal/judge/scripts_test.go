@@ -24,8 +24,13 @@ case $4 in
 #!/bin/sh
 echo "run, CI=$CI" >>"$DEMO_RUNS"
 printf %s "$DEMO_SAYS"
+name=$2
+while [ $# -gt 1 ]; do
+	[ "$1" != --report ] || echo "<svg>" >"$2"
+	shift
+done
 case $DEMO_STATUS in
-"$2 alone") exit 1 ;;
+"$name alone") exit 1 ;;
 *alone) exit 0 ;;
 *) exit "$DEMO_STATUS" ;;
 esac
