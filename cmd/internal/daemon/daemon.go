@@ -74,6 +74,7 @@ type Daemon struct {
 	noAssist     error                            // why not
 	pins         assist.Pins                      // what outlives a killed switch
 	restart      func() (begin func(), err error) // of the host; nil: there is none
+	confinedAll  <-chan struct{}                  // likewise: closed when its process has given up rights
 	headroomKick chan struct{}                    // wakes runHeadroom
 	background   sync.WaitGroup                   // runHeadroom, followHangups
 	mtus         guardedMTUs

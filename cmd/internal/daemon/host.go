@@ -124,6 +124,20 @@ func (h *host) startAll(ctx context.Context, refused error) {
 	}
 }
 
+// awaitHost waits until all switches of the process have started, and it has given up the rights that none of them
+// needs. A change before could ask for rights that then go.
+func (d *Daemon) awaitHost(ctx context.Context) error {
+	if d.confinedAll == nil {
+		return nil
+	}
+	select {
+	case <-d.confinedAll:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // leave ends the process if no switch is left, and none is to start.
 func (h *host) leave() {
 	if h.left.Add(-1) == 0 {
@@ -170,6 +184,7 @@ func (h *host) serve(ctx context.Context, i int, d *Daemon, settled func()) (aga
 	defer end() // also ends what followHangups has begun
 	asked := make(chan *config.Config, 1)
 	var first sync.Once
+	d.confinedAll = h.confined
 	d.restart = func() (begin func(), err error) {
 		<-h.confined
 		c, err := h.configAgain(g)

@@ -31,38 +31,43 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // also where the metrics cannot be served
 	sampling.Go(func() { answers.Run(ctx) })
-	if d.metricsListener != nil {
-		end, err := d.serveWeb(answers)
-		if err != nil {
-			return err
-		}
-		defer end()
+	begin, end, err := d.prepareWeb(answers)
+	if err != nil {
+		return err
 	}
+	defer end()
 	ready()
+	begin() // every user of the machine reaches the page, so the process has given up its rights before
 	d.Run(ctx)
 	return nil
 }
 
-// serveWeb serves the read-only pages on the metrics address.
-func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
+// prepareWeb does all that can fail before begin serves the read-only pages on the metrics address, until end.
+func (d *Daemon) prepareWeb(answers *api.Server) (begin, end func(), err error) {
+	if d.metricsListener == nil {
+		return func() {}, func() {}, nil
+	}
 	cfg := &d.published.Load().cfg.Metrics
 	security, err := web.ReadSecurity(cfg.WebConfig)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	board := web.NewPoller([]web.Switch{{Label: d.Source().Name(),
 		Read:    func(context.Context) (*api.State, error) { return answers.State(), nil },
 		History: func(context.Context) (*api.History, error) { return answers.History(), nil }}})
 	handler := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: d.metricsHandler(answers),
 		Listen: cfg.Listen, Hosts: cfg.Hosts})
-	d.log.Info("metrics and page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), d.metricsListener.Addr()),
-		"security", cfg.WebConfig)
 	s := web.NewServer(handler, d.log)
-	go d.runServer(s, d.metricsListener, cfg.WebConfig)
-	return func() {
+	begin = func() {
+		d.log.Info("metrics and page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), d.metricsListener.Addr()),
+			"security", cfg.WebConfig)
+		go d.runServer(s, d.metricsListener, cfg.WebConfig)
+	}
+	end = func() {
 		_ = s.Close()
 		board.Close()
-	}, nil
+	}
+	return begin, end, nil
 }
 
 // openListeners opens the control socket and, if configured, the metrics address. Clients wait until Serve starts.

@@ -128,6 +128,9 @@ func (s source) Apply(ctx context.Context, name string, yaml []byte, dry bool) (
 	for _, w := range warnings {
 		a.Warnings = append(a.Warnings, w.String())
 	}
+	if err := s.d.awaitHost(ctx); err != nil {
+		return nil, err
+	}
 	if !dry {
 		notify(s.d.log, systemd.SdNotifyReloading+"\n"+systemd.SdNotifyMonotonicUsec())
 		defer notify(s.d.log, systemd.SdNotifyReady)
