@@ -151,8 +151,8 @@ func (l *leaving) text() string {
 	if l.bytes == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" then: %d B of private segment and headroom go to it where a queue is no longer lossless "+
-		"(%s), and leave when their receivers take them", l.bytes, strings.Join(l.queues, ", "))
+	return fmt.Sprintf(" then: %d B of private segment and headroom go to it where a queue ends (%s), "+
+		"and leave when their receivers take them", l.bytes, strings.Join(l.queues, ", "))
 }
 
 // tooMuchInsured returns how many of the bytes that a port keeps in its headroom its insurance cannot take over. An

@@ -71,7 +71,7 @@ func TestPoolFollowsWhenAQueueGetsLossy(t *testing.T) {
 	lossy := onePriority(QueueConfig{})
 	lossy.Lossless = 0
 	assert.Fails(t, m.SetPort(0, lossy), "from 600 B to 600 B, of which 700 B are in use then: 300 B of private "+
-		"segment and headroom go to it where a queue is no longer lossless (port 0 priority 3)",
+		"segment and headroom go to it where a queue ends (port 0 priority 3)",
 		"a full shared segment")
 	m.Release(0, pgA, 100)
 	assert.MustNoError(t, m.SetPort(0, lossy), "when some have left")

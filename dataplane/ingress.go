@@ -331,12 +331,12 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	case v == buffer.DropOversize:
 		s.drop(p, a.priority, DropOversize, chargeLossless)
 	default:
-		reason := DropLosslessHeadroom
+		reason, effect := DropLosslessHeadroom, lostForHeadroom
 		if v == buffer.DropHeadroomPool {
-			reason = DropHeadroomPool
+			reason, effect = DropHeadroomPool, lostForPool
 		}
 		s.drop(p, a.priority, reason, chargeLossless)
-		s.noRoomEvent(p, a, why, EventLosslessDrop, reason.String()+", and buffer.ring_hold is off: ")
+		s.noRoomEvent(p, a, why, EventLosslessDrop, effect)
 		if why == afterXoff {
 			s.peerEvent(p, EventIgnoresXoff, a.priority, moreThanHeadroom)
 		}

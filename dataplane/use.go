@@ -221,6 +221,13 @@ func (s *Switch) countNoRoom(p *portState, a *Arrival) noRoom {
 	return p.judgeNoRoom(n)
 }
 
+// What becomes of a frame without room. Texts are put together only where an event is new.
+const (
+	waitsForRoom    = "lossless frames wait for buffer: "
+	lostForHeadroom = "lossless-headroom, and buffer.ring_hold is off: "
+	lostForPool     = "lossless-headroom-pool, and buffer.ring_hold is off: "
+)
+
 // noRoomEvent tells people that a frame finds no room. Events of one reason are one, with the figures of the first
 // frame.
 func (s *Switch) noRoomEvent(p *portState, a *Arrival, why noRoom, kind EventKind, effect string) {
@@ -248,11 +255,11 @@ func (s *Switch) noRoomText(p *portState, a *Arrival, why noRoom) string {
 		if p.xoffSent>>a.priority&1 != 0 {
 			left = u.left
 		}
-		return fmt.Sprintf("this machine ran the switch late: the frame had lain in the ring for %v, and XOFF had "+
-			"not left; no headroom is for that", time.Duration(left-a.At))
+		return fmt.Sprintf("this machine ran the switch late: the frame had waited for %v, and XOFF had not left; "+
+			"no headroom is for that", time.Duration(left-a.At))
 	case behindEarlier:
-		return fmt.Sprintf("this machine ran the switch late, or the headroom is dynamic: all that came after XOFF "+
-			"would fit, but %d octets from before XOFF, or other priorities, have taken the headroom", u.before)
+		return "this machine ran the switch late, or the headroom is dynamic: all that came after XOFF would fit, " +
+			"but what came before XOFF, or other priorities, has taken the headroom"
 	case afterXoff:
 		frames := p.cfg.Ingress[q].Headroom / s.buffer.Charge(len(a.Data))
 		bits := float64(frames * int64(frame.WireOctets(len(a.Data))) * 8)

@@ -195,7 +195,7 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 		r.since = s.now
 	}
 	r.refused |= bit
-	s.noRoomEvent(p, a, s.countNoRoom(p, a), EventRingHold, "lossless frames wait for buffer: ")
+	s.noRoomEvent(p, a, s.countNoRoom(p, a), EventRingHold, waitsForRoom)
 }
 
 // endWait notes that the first waiting frame of an ingress queue, of so many octets, goes on.
