@@ -16,7 +16,7 @@
 //	fabricplan.go              the shapes of fabrics, and their routes
 //	topologyparts.go           parts of a lab, each on a machine of its own
 //	topologytraffic.go         what the hosts of a lab send
-//	topologyfaults.go          what goes wrong in virtual time
+//	topologyfaults.go          what goes wrong meanwhile
 //	measure.go                 how headroom is measured
 //	check.go                   faults across sections, and limits
 //	resolve.go                 values that follow from link speeds: headroom, xon, burst, pool

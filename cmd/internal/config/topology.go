@@ -34,7 +34,7 @@ type Topology struct {
 	Tunnels  []LabTunnel  // of a part
 	Parts    []LabPart    // none: the lab is on one machine
 	Traffic  []LabTraffic // of lab run, and in virtual time
-	Faults   []LabFault   // for virtual time
+	Faults   []LabFault   // likewise
 
 	partOf map[string]string // of each node
 	source

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// LabFault is something that goes wrong in virtual time: one of Storm, Slow and Flap.
+// LabFault is something that goes wrong: one of Storm, Slow and Flap.
 //
 //	faults:
 //	  storm: {storm: h4, start: 1ms, duration: 5ms}                    # it sends XOFF, again and again

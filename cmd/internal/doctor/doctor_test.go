@@ -138,9 +138,9 @@ func TestRules(t *testing.T) {
 		{"lossless-lost", "error", func(f *Facts, _ *port.Survey) {
 			f.Targets[0].Live.LosslessDrops = 9
 			f.Config.Buffer.RingHold = false
-			f.Targets[0].Late = latenessOf(&api.HeadroomPort{Queues: []api.HeadroomQueue{{RingFrames: 2}}})
-		}, "", "9 lossless frames; no room (ring_hold: off) for 0 that this machine read late (xoff-late), and for 2 " +
-			"since"},
+			f.Targets[0].Late = latenessOf(&api.HeadroomPort{Queues: []api.HeadroomQueue{{RingFrames: 2, Pool: 3}}})
+		}, "", "9 lossless frames; no room (ring_hold: off) for 0 that this machine read late (xoff-late), for 2 " +
+			"since more came after XOFF than the headroom holds, and for 3 since other"},
 		{"lossless-discarded", "warning", func(f *Facts, _ *port.Survey) {
 			f.Targets[0].Live.LosslessDiscarded = 62_729
 			f.Targets[0].Live.LosslessDiscardedBy = []api.DiscardedBy{{Reason: "filtered", Frames: 4},

@@ -146,15 +146,16 @@ func overspeed(f *Facts, t *Target) []api.Finding {
 }
 
 // lateness is how often frames found no room since XOFF left late, and how late the latest one was: a maximum, which no
-// clear of the counters ends. Others found none since more came after XOFF than the headroom holds.
+// clear of the counters ends. Others found none since more came after XOFF than the headroom holds, or since other
+// queues had filled the headroom pool.
 type lateness struct {
-	frames, others uint64
-	by             time.Duration
+	frames, others, pool uint64
+	by                   time.Duration
 }
 
 func latenessOf(h *api.HeadroomPort) (l lateness) {
 	for _, q := range h.Queues {
-		l.frames, l.others = l.frames+q.Early+q.Crowded, l.others+q.RingFrames
+		l.frames, l.others, l.pool = l.frames+q.Early+q.Crowded, l.others+q.RingFrames, l.pool+q.Pool
 		l.by = max(l.by, time.Duration(q.LateNs))
 	}
 	return l
@@ -184,8 +185,9 @@ func losslessLost(f *Facts, t *Target) []api.Finding {
 	}
 	seen := fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)
 	if f.Config != nil && !f.Config.Buffer.RingHold {
-		seen += fmt.Sprintf("; no room (ring_hold: off) for %d that this machine read late (xoff-late), and for %d "+
-			"since more came after XOFF than the headroom holds", t.Late.frames, t.Late.others)
+		seen += fmt.Sprintf("; no room (ring_hold: off) for %d that this machine read late (xoff-late), for %d since "+
+			"more came after XOFF than the headroom holds, and for %d since other queues filled buffer.headroom_pool",
+			t.Late.frames, t.Late.others, t.Late.pool)
 	}
 	return t.finding(api.SeverityError, "lossless-lost", t.Survey, losslessLostEffect, seen+f.recheckHint(), "")
 }

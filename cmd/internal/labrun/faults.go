@@ -25,8 +25,8 @@ func (r *run) addFaults() error {
 		}
 		e := r.addSink(host)
 		if e.fault != nil {
-			return r.topology.Errorf("faults."+f.Name, "%s has %s, and a host on real links has one of storm and "+
-				"slow: remove one of them, or run the file by pfcswitch sim", host, e.fault.Name)
+			return r.topology.Errorf("faults."+f.Name, "%s has %s, and a host on real links has one storm or slow: "+
+				"remove one of them, or run the file by pfcswitch sim", host, e.fault.Name)
 		}
 		e.fault = f
 	}
