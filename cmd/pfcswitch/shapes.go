@@ -55,6 +55,10 @@ func (o *shapeFlags) replay(cmd *cobra.Command, c *traffic.SendConfig) error {
 			return fmt.Errorf("--pcap and --%s exclude each other: frames of a file go as they are", name)
 		}
 	}
+	if info, err := os.Stat(o.pcap); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--pcap %s: it is no regular file, and is read several times: write what a pipe has to "+
+			"a file first, and name that", o.pcap)
+	}
 	file, err := os.Open(o.pcap)
 	if err != nil {
 		return fmt.Errorf("--pcap: %w", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,11 @@ func TestShapeFlags(t *testing.T) {
 		flows[1].Rate == 1e6, "%+v", flows)
 	file := filepath.Join(t.TempDir(), "a.pcap")
 	assert.Must(t, os.WriteFile(file, pcapOf(taggedFrame(3, 1)), 0o600))
+	pipe, filled, err := os.Pipe()
+	assert.Must(t, err)
+	t.Cleanup(func() { _, _ = pipe.Close(), filled.Close() })
 	for args, want := range map[string]string{
+		fmt.Sprintf(" --pcap /dev/fd/%d", pipe.Fd()):                "write what a pipe has to a file first",
 		" --flow 3:arrivals=even --seconds 1":                       "arrivals=even: they are poisson",
 		" --flow 3:on=1 --seconds 1":                                "--flow 3:on=1: time: missing unit",
 		" --flow 3:rate=1M,arrivals=poisson --cc dcqcn --seconds 1": "arrivals at random and DCQCN exclude",
