@@ -51,7 +51,7 @@ func NewPlan(t *config.Topology, seed uint64) (*Plan, error) {
 	return p, errors.Join(p.checkSpeeds(t), p.checkFlows(t), f.close())
 }
 
-// checkFlows refuses more flows than a sender or a sink holds, and two that nothing tells apart.
+// checkFlows refuses more flows than a sender or a sink holds, and two without a size that nothing tells apart.
 func (p *Plan) checkFlows(t *config.Topology) error {
 	type load struct {
 		from, to string
@@ -68,8 +68,11 @@ func (p *Plan) checkFlows(t *config.Topology) error {
 					traffic.MaxFlows, host)
 			}
 		}
+		if fl.Size > 0 {
+			continue
+		}
 		key := load{fl.From, fl.To, fl.Priority, fl.Start}
-		if other := seen[key]; other != "" && fl.Size == 0 {
+		if other := seen[key]; other != "" {
 			return t.Errorf("traffic."+fl.Name, "%s sends to %s in priority %d from the same moment on by %s: remove "+
 				"one of them, or run the file by pfcswitch sim", fl.From, fl.To, fl.Priority, other)
 		}

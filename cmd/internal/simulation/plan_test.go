@@ -45,6 +45,11 @@ func TestPlanRefuses(t *testing.T) {
 			"pfcswitch sim",
 		"a: {from: h1, to: h2}\n  b: {incast: h2}": "7: traffic.b: h1 sends to h2 in priority 3 from the same moment " +
 			"on by a: remove one of them, or run the file by pfcswitch sim",
+		"a: {from: h1, to: h2}\n  b: {from: h1, to: h2, size: 1MB}\n  c: {from: h1, to: h2}": "8: traffic.c: h1 " +
+			"sends to h2 in priority 3 from the same moment on by a: remove one of them, or run the file by " +
+			"pfcswitch sim",
+		"a: {from: h1, to: h2}\n  b: {from: h1, to: h2, size: 1MB}":                               "",
+		"a: {from: h1, to: h2, size: 1MB}\n  b: {from: h1, to: h2}":                               "",
 		"a: {from: h1, to: h2}\n  b: {incast: h2, start: 1ms}":                                    "",
 		"a: {from: h1, to: h2, size: 1MB}\nfaults:\n  x: {storm: h2}\n  y: {flap: l1, start: 1s}": "",
 	} {

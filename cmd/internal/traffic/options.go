@@ -64,7 +64,7 @@ func (c *SendConfig) Check() error {
 		if seen[key] && f.Count == 0 {
 			return fmt.Errorf("priority %d has two flows to one sink that start together: give it one", f.Priority)
 		}
-		seen[key] = true
+		seen[key] = seen[key] || f.Count == 0
 	}
 	switch {
 	case len(c.Flows) == 0:

@@ -294,6 +294,25 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Two flows without a count that begin together are one, wherever they stand; one with a count is another.
+func TestFlowsThatBeginTogether(t *testing.T) {
+	for _, tt := range []struct {
+		counts []uint64
+		good   bool
+	}{{[]uint64{0, 5}, true}, {[]uint64{5, 0}, true}, {[]uint64{5, 5}, true}, {[]uint64{0, 5, 0}, false},
+		{[]uint64{5, 0, 0}, false}, {[]uint64{0, 0, 5}, false}} {
+		c := oneFlow(0, Shape{})
+		c.Duration = 1
+		f := c.Flows[0]
+		c.Flows = nil
+		for _, f.Count = range tt.counts {
+			c.Flows = append(c.Flows, f)
+		}
+		err := c.Check()
+		assert.True(t, (err == nil) == tt.good, "counts %v: %v", tt.counts, err)
+	}
+}
+
 // Flows of one priority take turns, each in its own time, and share the port with another priority as one.
 func TestSourceFlowsOfOnePriorityTakeTurns(t *testing.T) {
 	const second = 1_000_000_000
