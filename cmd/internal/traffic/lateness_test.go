@@ -80,6 +80,24 @@ func TestStallOfASleeper(t *testing.T) {
 	assert.Equal(t, s.lateness.longest, int64(40*time.Millisecond), "the longest")
 }
 
+// A sender that reads on in a file, and has nothing to send before, does not sleep.
+func TestSenderReadsOn(t *testing.T) {
+	c := twoFlows()
+	c.Duration = time.Minute
+	s, _ := testSender(t, c)
+	s.source, s.flows = newTestSource(c)
+	short := 0
+	for range 1000 {
+		now := runner.Now()
+		s.source.retry = now + readOn
+		assert.Must(t, s.sleep(now, math.MaxInt64))
+		if runner.Now()-now < int64(minimumSleep) {
+			short++
+		}
+	}
+	assert.True(t, short > 500, "it slept in %d of 1000 calls", 1000-short) // signals end some sleeps
+}
+
 // A MAC Control frame ends the sleep of a sender that a pause holds, and of no other.
 func TestSleepsOfASender(t *testing.T) {
 	const long = 20 * time.Millisecond

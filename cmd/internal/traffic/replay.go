@@ -108,13 +108,24 @@ func priorityOf(data []byte) (priority uint8, control bool, err error) {
 // frame returns the frame with a sequence number; of the last ones, and up to the window's length beyond.
 func (r *Replay) frame(sequence uint64) []byte { return r.window[sequence%uint64(len(r.window))].data }
 
-// due returns when the frame with a sequence number may go, in ns since the flow's start.
-func (r *Replay) due(sequence uint64) int64 {
+// A file is read on in steps of stepFrames frames, so that other flows and pauses need not wait for a rare priority.
+// readOn is the time in ns from one step to the next.
+const (
+	stepFrames = 64
+	readOn     = 1
+)
+
+// due returns when the frame with a sequence number may go, or is looked for again. Times are ns since the flow's
+// start.
+func (r *Replay) due(sequence uint64, now int64) int64 {
 	if r.once && sequence >= r.frames {
 		return math.MaxInt64
 	}
-	for r.read <= sequence {
-		if r.err = r.readNext(); r.err != nil {
+	for step := 0; r.read <= sequence; step++ {
+		if step == stepFrames {
+			return now + readOn
+		}
+		if r.err = r.readFrame(); r.err != nil {
 			return math.MaxInt64
 		}
 	}
@@ -127,42 +138,39 @@ func (r *Replay) due(sequence uint64) int64 {
 // errChanged says that the file has other frames than it had before the load.
 var errChanged = errors.New("the capture has changed while it was sent")
 
-// readNext reads the next frame of the priority.
-func (r *Replay) readNext() (err error) {
+// readFrame reads the next frame of the file, and keeps it where it is one of the priority.
+func (r *Replay) readFrame() (err error) {
 	if r.err != nil {
 		return r.err
 	}
-	for {
-		if r.capture == nil {
-			if r.capture, err = r.open(); err != nil {
-				return err
-			}
-			r.opened = r.read
-		}
-		data, at, err := r.capture.Next()
-		if errors.Is(err, io.EOF) && r.read-r.opened == r.frames {
-			r.capture = nil
-			continue
-		}
-		if errors.Is(err, io.EOF) {
-			return errChanged
-		}
-		if err != nil {
+	if r.capture == nil {
+		if r.capture, err = r.open(); err != nil {
 			return err
 		}
-		priority, control, err := priorityOf(data)
-		switch {
-		case err != nil || priority == r.priority && !control && len(data) > r.longest:
-			return errChanged
-		case priority != r.priority || control:
-			continue
-		}
-		slot := &r.window[r.read%uint64(len(r.window))]
-		slot.data = append(slot.data[:0], data...)
-		slot.at = at - r.begin + int64(r.read/r.frames)*r.period
-		r.read++
+		r.opened = r.read
+	}
+	data, at, err := r.capture.Next()
+	switch {
+	case errors.Is(err, io.EOF) && r.read-r.opened == r.frames:
+		r.capture = nil
+		return nil
+	case errors.Is(err, io.EOF):
+		return errChanged
+	case err != nil:
+		return err
+	}
+	priority, control, err := priorityOf(data)
+	switch {
+	case err != nil || priority == r.priority && !control && len(data) > r.longest:
+		return errChanged
+	case priority != r.priority || control:
 		return nil
 	}
+	slot := &r.window[r.read%uint64(len(r.window))]
+	slot.data = append(slot.data[:0], data...)
+	slot.at = at - r.begin + int64(r.read/r.frames)*r.period
+	r.read++
+	return nil
 }
 
 // replayError returns why a flow of a file cannot go on.
@@ -176,4 +184,6 @@ func (s *sender) replayError() error {
 }
 
 // lag returns how late the next frame of a timed file is.
-func (f *flowState) lag(now int64) int64 { return max(0, now-f.from-min(now, f.Replay.due(f.sent))) }
+func (f *flowState) lag(now int64) int64 {
+	return max(0, now-f.from-min(now, f.Replay.due(f.sent, now-f.from)))
+}

@@ -133,7 +133,7 @@ func TestReplayKeepsTheTimes(t *testing.T) {
 	whole.source, whole.flows = newTestSource(c)
 	for _, f := range whole.flows {
 		for range 10 {
-			f.Replay.due(f.sent)
+			f.Replay.due(f.sent, 0)
 			f.octets += uint64(len(f.Replay.frame(f.sent)))
 			f.sent++
 		}
@@ -141,6 +141,89 @@ func TestReplayKeepsTheTimes(t *testing.T) {
 	if got := whole.behind(); got < 0.45 || got > 0.55 { // 20 of 40 frames
 		t.Errorf("behind %.2f, want about 0.5", got)
 	}
+}
+
+// No flow reads more than a few frames of the file between two looks at the port, however far away its next one is.
+// All frames go, in order, and with timed at their times.
+func TestReplayReadsInSteps(t *testing.T) {
+	const n, gap, ms = 50_000, 10_000, int64(time.Millisecond)
+	rare := func(k int) []byte { return numbered(uint8(3+3*(k/(n-1))), 60, k) } // the last frame has priority 6
+	alone := func(k int) []byte {
+		b := numbered(3, 60, k)
+		if k%(n-1) != 0 {
+			binary.BigEndian.PutUint16(b[16:], frame.TypeMACControl)
+		}
+		return b
+	}
+	for name, of := range map[string]func(k int) []byte{"rare": rare, "alone": alone} {
+		for _, timed := range []bool{false, true} {
+			read, next := 0, [8]int{}
+			c := twoFlows()
+			_, left, err := c.Replay(func() (Capture, error) {
+				return &recording{n: n, make: func(k int) ([]byte, int64) { read++; return of(k), int64(k) * gap }}, nil
+			}, timed)
+			assert.Must(t, err)
+			s, flows := newTestSource(c)
+			most := sentInSteps(s, 600*ms, &read, func(now int64, data []byte) {
+				h, _ := frame.Parse(data)
+				got, p, due := int(binary.BigEndian.Uint32(data[len(data)-4:])), h.TCI.PCP(), int64(0)
+				if timed {
+					due = int64(got) * gap
+				}
+				if got < next[p] || now < due || now > due+ms && (timed || name == "alone") {
+					t.Fatalf("%s: frame %d goes at %v, due at %v, want frame %d or later", name, got,
+						time.Duration(now), time.Duration(due), next[p])
+				}
+				next[p] = got + 1
+			})
+			total := left
+			for _, f := range flows {
+				total += f.sent
+			}
+			assert.True(t, most <= 256 && total == n, "%s, timed %v: %d frames were read at once, and %d of "+
+				"%d went", name, timed, most, total, n)
+		}
+	}
+}
+
+// sentInSteps runs a source until an end, calls sent for every frame, and returns how much a look at the flows added to
+// read at most.
+func sentInSteps(s *source, end int64, read *int, sent func(now int64, data []byte)) (most int) {
+	b := port.NewBatch()
+	for now := int64(0); now < end; {
+		before := *read
+		n := s.next(now)
+		if most = max(most, *read-before); n == 0 {
+			now = max(now+1, min(s.retry, end))
+			continue
+		}
+		b.Reset()
+		s.fill(b, 1)
+		for i := range n {
+			sent(now, b.Frame(i, nil))
+		}
+		s.sent(n)
+	}
+	return most
+}
+
+// Why one flow cannot go on is told at the end, also where the others always had something to send.
+func TestReplayTellsAtTheEnd(t *testing.T) {
+	opened := 0
+	frames := func(n int) ([]byte, int64) { return numbered(uint8(3*(n%2)), 60, n), 0 }
+	c := twoFlows()
+	c.Count = 10
+	_, _, err := c.Replay(func() (Capture, error) {
+		if opened++; opened == 2 {
+			return nil, errors.New("broken")
+		}
+		return &recording{n: 100, make: frames}, nil
+	}, false)
+	assert.Must(t, err)
+	s, _ := testSender(t, c)
+	s.prepare(testMAC)
+	assert.Fails(t, s.load(t.Context()), "after 0 frames of priority 0: broken", "a load of which one flow failed")
+	assert.Equal(t, s.total(), 10, "frames of the other flow")
 }
 
 // What is no load, and a file that is another one when it is read again, are refused.

@@ -126,7 +126,7 @@ func (s *sender) load(ctx context.Context) error {
 		}
 	}
 	s.endLoad(runner.Now())
-	return nil
+	return s.replayError()
 }
 
 // endLoad records the duration of the load and the time in which it was paused. Pauses during settle do not count.
@@ -188,7 +188,9 @@ func (s *sender) sleep(now, end int64) error {
 	if s.c.Duration != 0 {
 		until = min(until, end)
 	}
-	s.lateness.due = until
+	if s.lateness.due = until; until <= now+readOn {
+		return nil // a file is read on
+	}
 	until = min(until, now+int64(50*time.Millisecond))
 	d := max(time.Duration(until-now), minimumSleep)
 	if !s.source.held() {

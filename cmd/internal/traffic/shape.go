@@ -97,7 +97,7 @@ func (f *flowState) shapedDue(now int64) (at int64, decided bool) {
 		return math.MaxInt64, true
 	}
 	if f.Replay != nil {
-		if due := f.Replay.due(f.sent + f.planned); due > now-f.from {
+		if due := f.Replay.due(f.sent+f.planned, now-f.from); due > now-f.from {
 			return max(due, due+f.from), true // also where there is none, and no moment
 		}
 	}
