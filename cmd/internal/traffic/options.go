@@ -77,8 +77,11 @@ func (c *SendConfig) Check() error {
 		return errors.New("DCQCN without a speed: its rates are shares of that: give the speed of the port")
 	case c.Duration < 0:
 		return fmt.Errorf("a time of %v: it cannot be negative", c.Duration)
-	case c.Duration == 0 && c.Count == 0:
-		return errors.New("neither a time nor a number of frames: give one (--seconds, --count), so that the load ends")
+	case c.Duration == 0 && c.Count == 0 && slices.ContainsFunc(c.Flows, func(f Flow) bool {
+		return f.Count == 0 && f.Lasts == 0
+	}):
+		return errors.New("neither a time nor a number of frames: give one (--seconds, --count, or count or for in " +
+			"each flow), so that the load ends")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ type sender struct {
 	lateness lateness
 }
 
-// RunSend sends until the time is over, the count is reached, or ctx ends.
+// RunSend sends until the time is over, the count is reached, all flows have ended without a time, or ctx ends.
 func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (s *sender) waitForStart(ctx context.Context) (err error) {
 	return err
 }
 
-// load sends until the duration is over or the count is reached.
+// load sends until the duration is over, the count is reached, or all flows have ended where there is no duration.
 func (s *sender) load(ctx context.Context) error {
 	defer ownThread()()
 	now := runner.Now()
@@ -113,6 +114,9 @@ func (s *sender) load(ctx context.Context) error {
 			s.readRings() // CNPs
 		}
 		if s.source.next(now) == 0 {
+			if s.ended(now) {
+				break
+			}
 			if err := s.sleep(now, end); err != nil {
 				return err
 			}
@@ -127,6 +131,11 @@ func (s *sender) load(ctx context.Context) error {
 	}
 	s.endLoad(runner.Now())
 	return s.replayError()
+}
+
+// ended tells whether all flows have ended. With a duration the sender stays until that is over, and counts the pauses.
+func (s *sender) ended(now int64) bool {
+	return s.c.Duration == 0 && !slices.ContainsFunc(s.flows, func(f *flowState) bool { return !f.ended(now) })
 }
 
 // endLoad records the duration of the load and the time in which it was paused. Pauses during settle do not count.

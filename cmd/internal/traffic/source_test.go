@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"bytes"
+	"context"
 	"math"
 	"testing"
 	"time"
@@ -291,6 +292,30 @@ func TestCheck(t *testing.T) {
 		c.Duration = 1
 		change(&c)
 		assert.True(t, c.Check() != nil, "%s: not refused", name)
+	}
+}
+
+// A load ends with its flows where no time is given, also before the count of the whole load. A flow ends by its own
+// count or time. With a time the sender stays.
+func TestLoadEndsWithItsFlows(t *testing.T) {
+	for _, tt := range []struct {
+		duration time.Duration
+		count    uint64
+	}{{0, 0}, {0, 1000}, {100 * time.Millisecond, 0}} {
+		c := twoFlows()
+		c.Duration, c.Count = tt.duration, tt.count
+		c.Flows[0].Count = 5
+		err := c.Check()
+		assert.True(t, (err != nil) == (c.Duration == 0 && c.Count == 0), "%+v, a flow without an end: %v", tt, err)
+		c.Flows[1].Rate, c.Flows[1].Lasts = 1_000_000, time.Millisecond
+		assert.Must(t, c.Check())
+		s, _ := testSender(t, c)
+		s.prepare(testMAC)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		assert.Must(t, s.load(ctx))
+		assert.True(t, ctx.Err() == nil && s.elapsed >= int64(tt.duration) && s.flows[0].sent == 5,
+			"%+v: %d frames in %v, %v", tt, s.flows[0].sent, time.Duration(s.elapsed), ctx.Err())
+		cancel()
 	}
 }
 
