@@ -21,7 +21,7 @@ func checkCommand() *cobra.Command {
 		Long: "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: " +
 			"key: what is wrong and what to do.\nPrints how long the receive rings take frames while the switch does " +
 			"not run, and how long frames of each priority " +
-			"wait at\nmost in the buffer for each port. With -j, errors and warnings are on standard output.",
+			"wait\nat most in the buffer for each port. With -j, errors and warnings are on standard output.",
 		Args:              checkArguments,
 		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {

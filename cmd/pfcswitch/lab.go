@@ -133,7 +133,7 @@ func labExportCommand() *cobra.Command {
 		Use:   "export clab|kne FILE",
 		Short: "write the files with which containerlab or KNE runs the lab in containers",
 		Long: "Writes the topology file of the engine, and a configuration for each switch and host NIC; prints " +
-			"their paths. No file is overwritten.\nStandard error names each entry of the file for which the engine " +
+			"their paths.\nNo file is overwritten. Standard error names each entry of the file for which the engine " +
 			"has no counterpart.",
 		Example: "  pfcswitch lab export clab -o incast scripts/lab/incast.yaml\n" +
 			"  containerlab deploy -t incast/incast.clab.yml",

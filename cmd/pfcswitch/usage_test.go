@@ -120,6 +120,10 @@ func TestHelpIsPlain(t *testing.T) {
 	}
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
+		for line := range strings.Lines(c.Long) {
+			assert.True(t, len(strings.TrimSpace(line)) <= 120, "%s: a line of its help is long: %s", c.CommandPath(),
+				line)
+		}
 		usage := c.UsageString()
 		for _, word := range []string{"(default ", "(default:)", "(default: -1)", "-1ns",
 			"string", " uint", " int ", "duration  ", "float", "Generate", "Help about"} {
