@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/traffic"
@@ -96,10 +97,16 @@ func healthy(t testing.TB, socket string) (string, bool) {
 	return string(out), err == nil
 }
 
-// waitFor waits until a switch is healthy.
+// waitFor waits until a switch is healthy, and has its programs in the kernel.
 func waitFor(t testing.TB, p *lab.Process, socket string) {
 	t.Helper()
-	waitUntil(t, p, func() bool { _, ok := healthy(t, socket); return ok })
+	waitUntil(t, p, func() bool {
+		if _, ok := healthy(t, socket); !ok {
+			return false
+		}
+		r, err := api.NewClient(socket).Show(t.Context(), "ports")
+		return err == nil && !r.(*api.Ports).Starting()
+	})
 }
 
 // waitUntil waits until a switch is healthy by the word of a function.
