@@ -262,11 +262,12 @@ func (r *rig) switchOf(name string) int {
 	return 0
 }
 
-// An up that is interrupted or killed leaves no half lab.
+// An up that is interrupted or killed leaves no half lab. What a killed one leaves, the next removes, unless it is
+// interrupted before: so the killed ones come last.
 func interruptedUp(r *rig) {
 	path, name := r.file(pair)
-	for _, after := range []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 120 * time.Millisecond} {
-		for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		for _, after := range []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 120 * time.Millisecond} {
 			up := r.command("lab", "up", path)
 			must(r.t, up.Start())
 			time.Sleep(after)
