@@ -27,6 +27,7 @@
 #define LLDP 0x88cc
 #define OPCODE_PAUSE 0x0001
 #define OPCODE_PFC 0x0101
+#define HEAD_OCTETS 20           // what steer reads of a frame
 #define CONTROL_OCTETS 128       // longest that the switch's control ring takes
 
 enum trust { TRUST_PCP, TRUST_DSCP, TRUST_PORT };
@@ -86,9 +87,9 @@ struct flow {
 	__u32 ifindex;   // of the egress port's interface
 	__u32 limit;     // longest frame that is no GSO frame, octets without tag and FCS
 	__u32 gso_limit; // longest GSO frame
-	__u8 out;        // number of the egress port
+	__u32 out;       // number of the egress port
 	__u8 priority;   // of the frame, which is also its egress queue
-	__u8 pad[6];
+	__u8 pad[3];
 };
 
 struct tally {
@@ -116,10 +117,17 @@ struct decision {
 	__u64 pad[4];
 };
 
-// The flow of the last frame of a CPU, so that of frames in a row only the first one is looked up, and one at each tick
-// of the clock. A cache line.
+// What is known of the frame at hand, and the flow of the last frame of a CPU, so that of frames in a row only the first
+// one is looked up, and one at each tick of the clock. A cache line each. They stay off the stack: without CAP_PERFMON the
+// kernel puts a fence, some 10 ns, behind the first write to each place of the stack.
 struct recent {
-	struct flow_key key; // key.in is always the port that this copy of the programs serves
+	__u32 port;      // the number of the port that this copy of the programs serves; also in both keys
+	__u32 pad0;
+	__u8 head[24];   // the frame's addresses, and what follows its MAC header
+	struct flow_key next; // of the frame, where its flow is looked up
+	__u64 pad1[2];
+
+	struct flow_key key;
 	struct flow flow;
 	__u64 tick;      // when the flow was in force, in jiffies; 0: look it up
 };
@@ -180,6 +188,9 @@ volatile const __u8 weak;    // 1: this processor changes the order of loads (no
 
 static __always_inline struct port *port_of(__u32 i) { return bpf_map_lookup_elem(&ports, &i); }
 
+// own_port is port_of for the port that the programs serve.
+static __always_inline struct port *own_port(struct recent *r) { return bpf_map_lookup_elem(&ports, &r->port); }
+
 // dscp_in returns the DSCP of a frame that is IP, else NO_DSCP. b is what follows the MAC header.
 static __always_inline __u8 dscp_in(struct __sk_buff *skb, const __u8 b[2])
 {
@@ -190,39 +201,34 @@ static __always_inline __u8 dscp_in(struct __sk_buff *skb, const __u8 b[2])
 	return NO_DSCP;
 }
 
-// read_key reports whether a frame that comes by port number in can have an entry in `flows`, and writes its key.
-static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k, struct port *p, __u8 in)
+// same reports whether the frame at hand is of the flow of the last one. It compares words, as the kernel has written
+// them: the processor waits where it loads what two stores have left.
+static __always_inline int same(const struct recent *r, __u16 tci, __u8 dscp)
 {
-	struct {
-		__u8 dst[ETH_ALEN], src[ETH_ALEN];
-		__u32 begin[2];
-	} b;
-
-	if (bpf_skb_load_bytes(skb, 0, &b, sizeof(b)))
-		return 0;
-	if (b.begin[0] == p->ends[0] && !((b.begin[1] ^ p->ends[1]) & bpf_htonl(0xffffff00)))
-		return 0;
-	__builtin_memcpy(k->dst, b.dst, sizeof(k->dst) + sizeof(k->src));
-	k->tci = UNTAGGED;
-	if (skb->vlan_present) {
-		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
-			return 0;
-		k->tci = skb->vlan_tci;
-		// Receivers skip a priority tag, so the switch has to see what is behind it.
-		if (!(k->tci & 0xfff) && skb->protocol == bpf_htons(ETH_P_8021Q))
-			return 0;
-	}
-	k->dscp = dscp_in(skb, (__u8 *)b.begin + 2);
-	k->in = in;
-	return 1;
+	return *(__u64 *)r->head == *(__u64 *)r->key.dst && *(__u32 *)(r->head + 8) == *(__u32 *)(r->key.src + 2) &&
+	       r->key.tci == tci && r->key.dscp == dscp;
 }
 
-// same compares the keys of two frames of one port, word by word as read_key has written them: the processor waits
-// where it loads what two stores have left.
-static __always_inline int same(const struct flow_key *a, const struct flow_key *b)
+// look_up finds the flow of the frame at hand, and reports whether it is in force.
+static __noinline int look_up(struct recent *r, struct decision *d, __u64 tick, __u32 tag_and_dscp)
 {
-	return *(__u64 *)a->dst == *(__u64 *)b->dst && *(__u32 *)(a->src + 2) == *(__u32 *)(b->src + 2) &&
-	       a->tci == b->tci && a->dscp == b->dscp;
+	struct flow *known;
+	__u64 now;
+
+	*(__u64 *)r->next.dst = *(__u64 *)r->head;
+	*(__u32 *)(r->next.src + 2) = *(__u32 *)(r->head + 8);
+	r->next.tci = tag_and_dscp >> 8;
+	r->next.dscp = tag_and_dscp;
+	known = bpf_map_lookup_elem(&flows, &r->next);
+	now = bpf_ktime_get_coarse_ns();
+	if (!known || known->generation != d->generation || now >= known->until)
+		return 0;
+	if (now - known->last > SECOND)
+		known->last = now;
+	r->key = r->next;
+	r->flow = *known;
+	r->tick = tick;
+	return 1;
 }
 
 // limit_of returns how long a frame may be. Without CAP_PERFMON, the verifier refuses an address that is chosen instead
@@ -234,23 +240,25 @@ static __always_inline __u32 limit_of(struct __sk_buff *skb, struct flow *f)
 	return skb->gso_size ? gso : limit;
 }
 
-// miss counts a frame that steer has seen and ingress has not.
-static __always_inline void miss(struct decision *d)
-{
-	struct port *p = port_of(d->in);
-
-	if (p)
-		count(&p->missed);
-}
-
 // lose counts a frame that steer has let take the fast path, and that ingress did not see: a program that was attached
 // before ingress took it. Its port takes no fast path any more.
-static __always_inline void lose(struct decision *d)
+static __noinline void lose(struct decision *d)
 {
 	struct port *p = port_of(d->in);
 
 	if (p)
 		count(&p->lost[p->lossless >> (d->priority % PRIORITIES) & 1]);
+}
+
+// left_over counts the frame before this one, which steer has seen and ingress has not.
+static __noinline void left_over(struct decision *d)
+{
+	struct port *p = port_of(d->in);
+
+	if (d->ifindex)
+		lose(d);
+	if (d->steered && p)
+		count(&p->missed);
 }
 
 // steer is the filter of the sockets of the data rings. It returns how many octets of a frame the ring gets: all, or
@@ -259,65 +267,65 @@ static __always_inline void lose(struct decision *d)
 SEC("socket")
 int steer(struct __sk_buff *skb)
 {
-	struct flow_key k;
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct flow *f, *known = 0;
+	__u32 cpu = bpf_get_smp_processor_id(), begin;
+	__u16 tci = UNTAGGED;
 	struct port *p, *out;
 	struct decision *d;
 	struct recent *r;
-	__u64 now, tick;
+	__u64 tick;
+	__u8 dscp;
 
 	d = bpf_map_lookup_elem(&decisions, &cpu);
 	r = bpf_map_lookup_elem(&recents, &cpu);
 	if (!d || !r)
-		return ALL_OCTETS;
-	p = port_of(r->key.in);
+		goto ring;
+	p = own_port(r);
 	if (!p)
-		return ALL_OCTETS;
-	if (d->ifindex)
-		lose(d);
-	if (d->steered)
-		miss(d);
+		goto ring;
+	if (d->ifindex || d->steered)
+		left_over(d);
 	d->ifindex = 0;
-	d->in = r->key.in;
+	d->in = r->port;
 	d->steered = 1;
-	if (p->lost[0] || p->lost[1] || p->seen != p->arrived || !read_key(skb, &k, p, r->key.in))
-		return ALL_OCTETS;
-	f = &r->flow;
+	if (p->lost[0] || p->lost[1] || p->seen != p->arrived || bpf_skb_load_bytes(skb, 0, r->head, HEAD_OCTETS))
+		goto ring;
 	tick = bpf_jiffies64();
-	if (tick != r->tick || !same(&k, &r->key) || f->generation != d->generation) {
-		known = bpf_map_lookup_elem(&flows, &k);
-		now = bpf_ktime_get_coarse_ns();
-		if (!known || known->generation != d->generation || now >= known->until)
-			return ALL_OCTETS;
-		r->key = k;
-		r->flow = *known;
-		r->tick = 0;
+	begin = *(__u32 *)(r->head + 12);
+	if (begin == p->ends[0] && !((*(__u32 *)(r->head + 16) ^ p->ends[1]) & bpf_htonl(0xffffff00)))
+		goto ring;
+	if (skb->vlan_present) {
+		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
+			goto ring;
+		tci = skb->vlan_tci;
+		// Receivers skip a priority tag, so the switch has to see what is behind it.
+		if (!(tci & 0xfff) && skb->protocol == bpf_htons(ETH_P_8021Q))
+			goto ring;
 	}
-	if (skb->len > limit_of(skb, f))
-		return ALL_OCTETS;
-	out = port_of(f->out);
+	dscp = dscp_in(skb, r->head + ETH_HLEN);
+	if ((tick != r->tick || !same(r, tci, dscp) || r->flow.generation != d->generation) &&
+	    !look_up(r, d, tick, (__u32)tci << 8 | dscp))
+		goto ring;
+	if (skb->len > limit_of(skb, &r->flow))
+		goto ring;
+	out = bpf_map_lookup_elem(&ports, &r->flow.out);
 	if (weak)
 		count(&d->barriers); // the gate is read after seen: what was seen may have closed it
-	if (!out || out->gates[f->priority % PRIORITIES] != 1)
-		return ALL_OCTETS;
-	if (known) {
-		if (now - f->last > SECOND)
-			known->last = now;
-		r->tick = tick;
-	}
-	__builtin_memcpy(d->dst, k.dst, sizeof(d->dst));
-	d->octets = skb->len + (k.tci == UNTAGGED ? 0 : 4);
-	d->out = f->out;
-	d->priority = f->priority;
-	d->ifindex = f->ifindex;
+	if (!out || out->gates[r->flow.priority % PRIORITIES] != 1)
+		goto ring;
+	*(__u64 *)d->dst = *(__u64 *)r->head;
+	d->octets = skb->len + (tci == UNTAGGED ? 0 : 4);
+	d->out = r->flow.out;
+	d->priority = r->flow.priority;
+	d->ifindex = r->flow.ifindex;
 	return 0;
+ring:
+	return forget(ALL_OCTETS); // as a constant it would keep a register, and skb's copy would go to the stack
 }
 
 // count_forwarded counts a frame that takes the fast path.
-static __always_inline void count_forwarded(struct decision *d, __u32 cpu)
+static __always_inline void count_forwarded(struct decision *d, __u32 *cpu)
 {
-	struct cpu_counts *c = bpf_map_lookup_elem(&counts, &cpu);
+	struct cpu_counts *c = bpf_map_lookup_elem(&counts, cpu);
 	struct tally *rx, *tx;
 
 	if (!c)
@@ -456,32 +464,12 @@ static __always_inline int hold(struct __sk_buff *skb, struct port *p, __u64 sin
 	return verdict;
 }
 
-SEC("tcx/ingress")
-int ingress(struct __sk_buff *skb)
+// slow_way is for a frame that comes to the switch. steered says that a socket's filter has seen it.
+static __noinline int slow_way(struct __sk_buff *skb, struct recent *r, int steered)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), to;
-	struct decision *d;
-	struct recent *r;
-	struct port *p;
-	int steered;
+	struct port *p = own_port(r);
 	__u64 since;
 
-	d = bpf_map_lookup_elem(&decisions, &cpu);
-	r = bpf_map_lookup_elem(&recents, &cpu);
-	if (!d || !r)
-		return TCX_NEXT;
-	steered = d->steered && d->in == r->key.in;
-	d->steered = 0;
-	to = d->ifindex;
-	if (to) {
-		d->ifindex = 0;
-		if (decided(skb, d, r->key.in)) {
-			count_forwarded(d, cpu);
-			return bpf_redirect_peer(to, 0);
-		}
-		lose(d);
-	}
-	p = port_of(r->key.in);
 	if (!p)
 		return TCX_NEXT;
 	if (skb->protocol == bpf_htons(MAC_CONTROL)) {
@@ -492,6 +480,32 @@ int ingress(struct __sk_buff *skb)
 		return TCX_NEXT;
 	count(&p->arrived);
 	return lossless(skb, p) && frozen(skb, p, steered, &since) ? hold(skb, p, since) : TCX_NEXT;
+}
+
+SEC("tcx/ingress")
+int ingress(struct __sk_buff *skb)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), to;
+	struct decision *d;
+	struct recent *r;
+	int steered;
+
+	d = bpf_map_lookup_elem(&decisions, &cpu);
+	r = bpf_map_lookup_elem(&recents, &cpu);
+	if (!d || !r)
+		return TCX_NEXT;
+	steered = d->steered && d->in == r->port;
+	d->steered = 0;
+	to = d->ifindex;
+	if (to) {
+		d->ifindex = 0;
+		if (decided(skb, d, r->port)) {
+			count_forwarded(d, &cpu);
+			return bpf_redirect_peer(to, 0);
+		}
+		lose(d);
+	}
+	return slow_way(skb, r, steered);
 }
 
 char _license[] SEC("license") = "Apache-2.0";

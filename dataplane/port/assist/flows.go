@@ -60,7 +60,7 @@ func (p *Port) Enter(f *Flow, w *Way, now int64) error {
 		}
 	}
 	v := programFlow{Until: uint64(w.Until + p.offset), Generation: w.Generation, Ifindex: uint32(w.Index),
-		Limit: uint32(w.Limit), GsoLimit: uint32(w.GSOLimit), Out: uint8(w.Out), Priority: w.Priority}
+		Limit: uint32(w.Limit), GsoLimit: uint32(w.GSOLimit), Out: uint32(w.Out), Priority: w.Priority}
 	err := p.maps.maps.Flows.Update(p.key(f), &v, ebpf.UpdateAny)
 	if errors.Is(err, unix.E2BIG) {
 		p.refused = w.Generation

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/asm"
+
 	"pfcswitch/dataplane/assert"
 )
 
@@ -17,5 +19,22 @@ func TestObjectsAreOfTheSource(t *testing.T) {
 	if want, _, _ := strings.Cut(string(recorded), " "); fmt.Sprintf("%x", sha256.Sum256(source)) != want {
 		t.Error("assist.bpf.c has changed since the objects were made: go generate ./dataplane/port/assist, and " +
 			"commit what it writes")
+	}
+}
+
+// A frame that nothing stands before costs one write to the stack in each program, of the number of the CPU: without
+// CAP_PERFMON the kernel puts a fence behind each. Functions that are called are for other frames.
+func TestFastPathStaysOffTheStack(t *testing.T) {
+	for name, p := range assert.Got(loadProgram()).Must(t).Programs {
+		writes := 0
+		for _, i := range p.Instructions {
+			if sub := i.Symbol(); sub != "" && sub != p.Name {
+				break
+			}
+			if i.OpCode.Class().IsStore() && i.Dst == asm.R10 {
+				writes++
+			}
+		}
+		assert.Equal(t, writes, 1, "writes of %s to the stack", name)
 	}
 }

@@ -128,7 +128,8 @@ func (p *Port) load() error {
 	}
 	recents := spec.Maps[programMapRecents]
 	for cpu := range recents.MaxEntries {
-		first := programRecent{Key: programFlowKey{In: uint8(p.number)}}
+		key := programFlowKey{In: uint8(p.number)}
+		first := programRecent{Key: key, Next: key, Port: uint32(p.number)}
 		recents.Contents = append(recents.Contents, ebpf.MapKV{Key: cpu, Value: first})
 	}
 	own := p.maps.maps

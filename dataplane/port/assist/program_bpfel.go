@@ -40,9 +40,9 @@ type programFlow struct {
 	Ifindex    uint32
 	Limit      uint32
 	GsoLimit   uint32
-	Out        uint8
+	Out        uint32
 	Priority   uint8
-	Pad        [6]uint8
+	Pad        [3]uint8
 }
 
 type programFlowKey struct {
@@ -101,6 +101,11 @@ type programPortCounts struct {
 
 type programRecent struct {
 	_    structs.HostLayout
+	Port uint32
+	Pad0 uint32
+	Head [24]uint8
+	Next programFlowKey
+	Pad1 [2]uint64
 	Key  programFlowKey
 	Flow programFlow
 	Tick uint64
