@@ -17,7 +17,7 @@ type HeadroomUse struct {
 	Paced int64
 	Last  int64 // octets after the newest XOFF
 
-	// This switch is late by what had arrived before XOFF left, and was read after it: that is the ring's.
+	// XOFF is late by what had arrived before XOFF left, and was read after it: that is the ring's.
 	LateXoffs uint64 // XOFFs that left so late
 	Ring      int64  // most octets that had arrived before one XOFF
 	RingTotal uint64 // all of those octets
@@ -194,16 +194,20 @@ const moreThanHeadroom = "more came after XOFF than the headroom holds: it is to
 	"XOFF in time: a host may be short of CPU"
 
 // A noRoom is why a frame finds no room.
-type noRoom string
+type noRoom uint8
 
-// The reasons, by the counters of HeadroomUse.
+// The reasons. HeadroomUse has a counter for each but the last.
 const (
-	poolFull      noRoom = "WaitedForPool"
-	beforeXoff    noRoom = "WaitedEarly"
-	behindEarlier noRoom = "WaitedBehindEarlier"
-	afterXoff     noRoom = "Waited"
-	duringXoff    noRoom = "during XOFF" // XOFF is in the delay line, so nobody knows yet
+	poolFull noRoom = iota
+	beforeXoff
+	behindEarlier
+	afterXoff
+	duringXoff // XOFF is in the delay line, so nobody knows yet
 )
+
+func (w noRoom) String() string {
+	return [...]string{"pool full", "before XOFF", "behind earlier frames", "after XOFF", "during XOFF"}[w]
+}
 
 // countNoRoom counts a frame that finds no room.
 func (s *Switch) countNoRoom(p *portState, a *Arrival) noRoom {
@@ -232,7 +236,7 @@ const (
 // frame.
 func (s *Switch) noRoomEvent(p *portState, a *Arrival, why noRoom, kind EventKind, effect string) {
 	e := p.newEvent(kind, a.priority)
-	e.joins = string(why)
+	e.joins = why.String()
 	if s.joined(&e) {
 		return
 	}
@@ -243,7 +247,7 @@ func (s *Switch) noRoomEvent(p *portState, a *Arrival, why noRoom, kind EventKin
 	s.events.add(e, s.now)
 }
 
-// noRoomText says whether this machine was late, or more came after XOFF than the headroom is for.
+// noRoomText says whether XOFF left late, or more came after XOFF than the headroom is for.
 func (s *Switch) noRoomText(p *portState, a *Arrival, why noRoom) string {
 	q := p.ingressQueueOf(a.priority)
 	u, left := &p.headroomUse[q], s.now
@@ -255,11 +259,11 @@ func (s *Switch) noRoomText(p *portState, a *Arrival, why noRoom) string {
 		if p.xoffSent>>a.priority&1 != 0 {
 			left = u.left
 		}
-		return fmt.Sprintf("this machine ran the switch late: the frame had waited for %v, and XOFF had not left; "+
-			"no headroom is for that", time.Duration(left-a.At))
+		return fmt.Sprintf("this machine ran the switch late, or the kernel refused XOFF: the frame had waited for %v, "+
+			"and XOFF had not left; no headroom is for that", time.Duration(left-a.At))
 	case behindEarlier:
-		return "this machine ran the switch late, or the headroom is dynamic: all that came after XOFF would fit, " +
-			"but what came before XOFF, or other priorities, has taken the headroom"
+		return "this machine ran the switch late, the kernel refused XOFF, or the headroom is dynamic: all that came " +
+			"after XOFF would fit, but what came before XOFF, or other priorities, has taken the headroom"
 	case afterXoff:
 		frames := p.cfg.Ingress[q].Headroom / s.buffer.Charge(len(a.Data))
 		bits := float64(frames * int64(frame.WireOctets(len(a.Data))) * 8)
@@ -281,7 +285,7 @@ func (p *portState) peerOverran() bool {
 	return p.overran
 }
 
-// judgeNoRoom counts a frame without room as Waited, or as one of those for which this switch was late.
+// judgeNoRoom counts a frame without room as Waited, or as one of those for which XOFF left late.
 func (p *portState) judgeNoRoom(n deferredFrame) noRoom {
 	u := &p.headroomUse[n.queue]
 	switch {

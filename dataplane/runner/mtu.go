@@ -2,7 +2,7 @@ package runner
 
 import (
 	"errors"
-	"sync/atomic"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -12,9 +12,10 @@ import (
 
 // linkMTU compares the MTU of a port with that of its interface, which any program may change at any time.
 type linkMTU struct {
-	port   atomic.Int32 // of the port; 0: unknown
-	link   atomic.Int32 // of the interface as SetLinkMTU told last; 0: unknown
-	fitted atomic.Bool  // link was as large as port, since port has its value
+	sync.Mutex // guards what follows: the values come under different locks
+	port       int
+	link       int  // of the interface as SetLinkMTU told last; 0: unknown
+	fitted     bool // link was as large as port, since port has its value
 }
 
 // errLinkMTU is returned for a frame that the port carries and its interface does not any more.
@@ -28,29 +29,33 @@ func (m *linkMTU) judge(err error, b *port.Batch, n int) error {
 	if err == nil || m == nil || !errors.Is(err, unix.EMSGSIZE) {
 		return err
 	}
-	mtu := m.port.Load()
+	m.Lock()
+	defer m.Unlock()
 	switch {
-	case b.Length(n) > int(mtu)+frame.HeaderOctets+frame.TagOctets:
+	case b.Length(n) > m.port+frame.HeaderOctets+frame.TagOctets:
 		return err
-	case m.link.Load() == 0 || m.link.Load() >= mtu:
+	case m.link == 0 || m.link >= m.port:
 		return port.ErrDropped
-	case m.fitted.Load():
+	case m.fitted:
 		return errLinkMTU
 	}
 	return err
 }
 
 // setPort takes over the MTU of the port.
-func (m *linkMTU) setPort(mtu int32) {
-	if m.port.Swap(mtu) != mtu {
-		m.fitted.Store(m.link.Load() >= mtu)
+func (m *linkMTU) setPort(mtu int) {
+	m.Lock()
+	defer m.Unlock()
+	if m.port != mtu {
+		m.port, m.fitted = mtu, m.link >= mtu
 	}
 }
 
 // setLink takes over the MTU of the interface.
-func (m *linkMTU) setLink(mtu int32) {
-	m.link.Store(mtu)
-	m.fitted.Store(m.fitted.Load() || mtu >= m.port.Load())
+func (m *linkMTU) setLink(mtu int) {
+	m.Lock()
+	defer m.Unlock()
+	m.link, m.fitted = mtu, m.fitted || mtu >= m.port
 }
 
 // SetLinkMTU tells the MTU of the interface of port number i.
@@ -58,6 +63,6 @@ func (r *Runner) SetLinkMTU(i, mtu int) {
 	r.tasksMu.Lock()
 	defer r.tasksMu.Unlock()
 	if t := r.tasks[i]; t != nil {
-		t.mtu.setLink(int32(mtu))
+		t.mtu.setLink(mtu)
 	}
 }

@@ -1,12 +1,14 @@
 package runner
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 )
@@ -65,9 +67,29 @@ func TestLinkMTU(t *testing.T) {
 		l.r.SetLinkMTU(1, 900)
 		l.r.SetLinkMTU(1, 482)
 		loses("lowered", 1)
-		for _, mtu := range []int32{901, 900} { // the configuration asks for more than there is
+		for _, mtu := range []int{901, 900} { // the configuration asks for more than there is
 			l.r.tasks[1].mtu.setPort(mtu)
 		}
 		loses("too small since another configuration", 0)
+	}
+}
+
+// The MTUs of the port and of its interface come at the same time, and both count.
+func TestMTUsComeTogether(t *testing.T) {
+	all := make([]linkMTU, 20_000)
+	var at atomic.Int64 // which one is next
+	var both sync.WaitGroup
+	each := func(set func(*linkMTU)) {
+		for i := range all {
+			for at.Add(1); at.Load() < int64(2*i+2); { // until the other one is here too
+			}
+			set(&all[i])
+		}
+	}
+	both.Go(func() { each(func(m *linkMTU) { m.setPort(1500) }) })
+	both.Go(func() { each(func(m *linkMTU) { m.setLink(1500) }) })
+	both.Wait()
+	for i := range all {
+		assert.MustBeTrue(t, all[i].fitted, "try %d: the interface is as large as the port, and does not count so", i)
 	}
 }

@@ -79,7 +79,7 @@ func (t *portTask) configure(cfg dataplane.PortConfig) {
 	case t.delay != nil && changed:
 		t.delay.change(cfg.Delay, cfg.Speed, cfg.Burst)
 	}
-	t.mtu.setPort(int32(cfg.Classify.MTU))
+	t.mtu.setPort(cfg.Classify.MTU)
 	t.cfg, t.classify, t.interval = cfg, cfg.Classify, moderation(&cfg)
 }
 

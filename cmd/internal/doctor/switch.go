@@ -166,9 +166,9 @@ func xoffLate(f *Facts, t *Target) []api.Finding {
 	if t.Late.frames == 0 {
 		return nil
 	}
-	return t.finding(api.SeverityWarning, "xoff-late", t.Survey, "this machine did not run the switch in time, so "+
-		"that frames came before XOFF left: buffer.ring_hold keeps them where it is on, and no headroom is for them. "+
-		"Give the switch a CPU of its own",
+	return t.finding(api.SeverityWarning, "xoff-late", t.Survey, "this machine did not run the switch in time, or "+
+		"its kernel refused XOFF, so that frames came before XOFF left: buffer.ring_hold keeps them where it is on, "+
+		"and no headroom is for them. Give the switch a CPU of its own",
 		fmt.Sprintf("%d frames found no room; the longest that a frame lay in the ring is %v since the start",
 			t.Late.frames, t.Late.by)+
 			f.recheckHint(), "")
