@@ -46,28 +46,6 @@ func TestSwitchReordersByTheFormula(t *testing.T) {
 	}
 }
 
-// A mixed stream at the uplink's full speed, two thirds of what the members carry, loads them within 5 % of their mean.
-func TestSwitchBalancesAMixedStream(t *testing.T) {
-	f, s, hosts := aggregation(t, gigabit, 2*gigabit, 1000, 1000, 100*cell, threeToOne())
-	const n = 6000
-	hosts[uplinkPort].load(0, 0, n, shortest)
-	hosts[uplinkPort].load(0, 1, n, longest)
-	f.run(second)
-	s.r.now = f.now
-	s.r.empty()
-	var given [members]float64
-	for i, m := range s.r.trunk().Members {
-		for _, tally := range m.Distributed {
-			given[i] += float64(tally.Octets)
-		}
-	}
-	mean := float64(n*(shortest+longest+2*frame.FCSOctets)) / members
-	for i, octets := range given {
-		assert.True(t, octets >= 0.95*mean && octets <= 1.05*mean,
-			"member %d was given %.0f octets, %.3f of the mean", i, octets, octets/mean)
-	}
-}
-
 // A member that is too short for a frame is passed over, although it holds least; a frame too long for all is dropped
 // as oversize.
 func TestLongFramesPassOverShortMembers(t *testing.T) {

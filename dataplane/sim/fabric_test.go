@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"testing"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
@@ -88,30 +87,40 @@ func TestRateOfCommonTime(t *testing.T) {
 	}
 }
 
-// Frames that find no headroom wait in the waiting room of their port, and go on in order.
+// What comes in time finds headroom, which is used. Of hosts that obey later than it is for, frames wait in the waiting
+// room of their port and go on in order; without ring_hold they are lost.
 func TestFramesWaitForBuffer(t *testing.T) {
-	r := newRig(t, gigabit, 10_000)
-	r.ringHold = true
-	sw := r.addSwitch(4, 64, mtu, nil)
-	for i := range 4 {
-		assert.Must(t, r.switches[sw].SetRoom(i, 1<<20))
+	for _, tt := range []struct{ late, hold bool }{{false, true}, {true, true}, {true, false}} {
+		r := newRig(t, gigabit, 10_000)
+		r.ringHold = tt.hold
+		sw := r.addSwitch(4, 64, mtu, nil)
+		for i := range 4 {
+			assert.Must(t, r.switches[sw].SetRoom(i, 1<<20))
+		}
+		sink := r.addHost(sw, 0)
+		for i := range 3 {
+			from := r.addHost(sw, i+1)
+			if tt.late {
+				r.nodes[from].host.Response = 200_000
+			}
+			r.load(FlowConfig{From: from, To: sink, Priority: lossless, Octets: mtu, Stop: 20 * ms})
+		}
+		r.start()
+		assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
+		v := r.look(sw)
+		if lost, _ := v.Losses(); tt.hold {
+			r.kept()
+		} else {
+			assert.True(t, lost != 0, "no frame was lost: the test proves nothing")
+		}
+		waited, peak := uint64(0), int64(0)
+		for _, p := range v.Buffer.Ports {
+			q := &p.Ingress[lossless]
+			waited, peak = waited+q.Waited, max(peak, q.Used.Headroom.Persistent)
+		}
+		assert.True(t, (waited != 0) == (tt.late && tt.hold) && peak != 0 && peak <= r.headroomFor(mtu),
+			"%+v: %d frames waited, %d octets of headroom were used", tt, waited, peak)
 	}
-	sink := r.addHost(sw, 0)
-	for i := range 3 {
-		from := r.addHost(sw, i+1)
-		r.nodes[from].host.Response = 200_000 // longer than the headroom is for
-		r.load(FlowConfig{From: from, To: sink, Priority: lossless, Octets: mtu, Stop: 20 * ms})
-	}
-	r.start()
-	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
-	r.kept()
-	var v dataplane.Snapshot
-	r.switches[sw].Snapshot(&v, r.now)
-	waited := uint64(0)
-	for _, p := range v.Buffer.Ports {
-		waited += p.Ingress[lossless].Waited
-	}
-	assert.True(t, waited != 0, "no frame waited: the test proves nothing")
 }
 
 // After PFC was received a host begins no frame later than its response time, and goes on until then.

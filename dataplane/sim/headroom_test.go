@@ -89,9 +89,7 @@ func TestInsuranceHoldsWhatIsUnderWay(t *testing.T) {
 		buffer.Config{Headroom: buffer.HeadroomSharing{Dynamic: true}})
 	r.Advance(never - r.Begun())
 	r.kept()
-	var v dataplane.Snapshot
-	r.switches[sw].Snapshot(&v, r.now)
-	if l := v.Buffer.Lossless; l.Used.Headroom.Persistent < paperEta {
+	if l := r.look(sw).Buffer.Lossless; l.Used.Headroom.Persistent < paperEta {
 		t.Errorf("at most %d of %d octets of all insurances were used: the test proves nothing",
 			l.Used.Headroom.Persistent, l.HeadroomSize)
 	}

@@ -20,6 +20,7 @@ func TestNoLosslessLossInAnyTree(t *testing.T) {
 		octets := rapid.SampledFrom([]int{64, 257, 1000, mtu}).Draw(t, "octets")
 		n := rapid.IntRange(1, 4).Draw(t, "switches")
 		r := newRig(t, speed, delay)
+		r.response = rapid.Int64Range(0, 60_000).Draw(t, "response")
 		const hosts, ports = 2, 2 + 4
 		for range n {
 			r.addSwitch(ports, rapid.IntRange(128, 400).Draw(t, "shared"), octets, nil)

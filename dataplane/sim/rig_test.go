@@ -22,7 +22,6 @@ const (
 	mtu      = 1514
 	gigabit  = 1_000_000_000
 	ms       = 1_000_000
-	response = 1024 // ns, the standard's limit at 1G
 )
 
 // A reporter is a test, a benchmark, or a property under test.
@@ -40,6 +39,7 @@ type rig struct {
 	switches []*dataplane.Switch // by node; nil for hosts
 	delay    int64               // of all links, ns
 	speed    int64               // of all links, bit/s
+	response int64               // of hosts to PFC, ns at 1G
 	ringHold bool                // frames without buffer wait
 	change   func(*dataplane.Config, map[int]dataplane.PortConfig)
 }
@@ -47,7 +47,7 @@ type rig struct {
 func newRig(tb reporter, speed, delay int64) *rig {
 	tb.Helper()
 	f := assert.Got(New(Config{Seed: 1, Stall: 2000 * ms, LookEvery: ms})).Must(tb)
-	return &rig{Fabric: f, tb: tb, speed: speed, delay: delay}
+	return &rig{Fabric: f, tb: tb, speed: speed, delay: delay, response: 1024} // the standard's limit
 }
 
 // host is the address of a node that is a host.
@@ -56,9 +56,9 @@ func address(n int) uint64 { return 0x02_00_00_00_00_10 + uint64(n) }
 // headroomFor is the most that can arrive after a threshold was crossed, in octets of whole cells, in frames of the
 // given length: what is sent in the time of the way there and back, the response and the frame that XOFF waits for, and
 // the frame that has begun by then.
-func headroomFor(speed, delay int64, octets int) int64 {
+func (r *rig) headroomFor(octets int) int64 {
 	wire := int64(frame.WireOctets(octets))
-	flight := (2*delay + response*gigabit/speed) * (speed / 8) / nsPerSecond
+	flight := (2*r.delay + r.response*gigabit/r.speed) * (r.speed / 8) / nsPerSecond
 	frames := (flight+int64(frame.WireOctets(mtu+4))+int64(frame.WireOctets(macctl.FrameSize)))/wire + 3
 	return frames * int64((octets+cell-1)/cell*cell)
 }
@@ -83,7 +83,7 @@ func (r *rig) addSwitch(n int, shared, octets int, statics map[int]int) int {
 			Bridge:   bridge.PortConfig{PVID: 1, Learning: true, Flood: statics == nil}}
 		for q := range c.Egress {
 			c.Egress[q] = sched.Queue{Weight: 1}
-			c.Ingress[q] = buffer.QueueConfig{Headroom: headroomFor(r.speed, r.delay, octets), XonOffset: 8 * cell}
+			c.Ingress[q] = buffer.QueueConfig{Headroom: r.headroomFor(octets), XonOffset: 8 * cell}
 		}
 		cfg.Buffer.Lossless.Size += c.Ingress[lossless].Headroom
 		ports[i] = c
@@ -112,7 +112,7 @@ func (r *rig) addSwitch(n int, shared, octets int, statics map[int]int) int {
 func (r *rig) addHost(sw, port int) int {
 	r.tb.Helper()
 	n := r.AddHost(HostConfig{Name: fmt.Sprintf("h%d", len(r.nodes)), MAC: address(len(r.nodes)),
-		Mode: macctl.ModePFC, Response: response * gigabit / r.speed})
+		Mode: macctl.ModePFC, Response: r.response * gigabit / r.speed})
 	r.join(End{sw, port}, End{n, 0})
 	return n
 }
@@ -189,16 +189,41 @@ func (r *rig) kept() {
 			r.tb.Errorf("flow %d: %+v: %d lost", i, r.flows[i].FlowConfig, lost)
 		}
 	}
-	for _, sw := range r.switches {
+	r.empty()
+	for n, sw := range r.switches {
+		if sw != nil {
+			lost, _ := r.look(n).Losses()
+			assert.Equal(r.tb, lost, 0, "lossless frames that were dropped")
+		}
+	}
+}
+
+// empty reports what is left in switches that should hold neither frames nor peers.
+func (r *rig) empty() {
+	r.tb.Helper()
+	r.balanced()
+	for n, sw := range r.switches {
 		if sw == nil {
 			continue
 		}
-		var v dataplane.Snapshot
-		sw.Snapshot(&v, r.now)
-		lost, _ := v.Losses()
-		assert.True(r.tb, lost == 0, "%d lossless frames were dropped", lost)
+		cells, descriptors := sw.InUse()
+		v := r.look(n)
+		used := v.Buffer.Lossless.Used
+		assert.True(r.tb, cells+descriptors == 0 && used.Private.Now+used.Shared.Now+used.Headroom.Now == 0 &&
+			v.Buffer.Lossy.Used.Shared.Now == 0, "%d cells, %d descriptors, and %+v of the buffer are in use", cells,
+			descriptors, used)
+		for _, p := range v.Ports {
+			assert.True(r.tb, p.ControlSent.XoffSent == p.ControlSent.XonSent, "%s: XOFF %v, XON %v", p.Config.Name,
+				p.ControlSent.XoffSent, p.ControlSent.XonSent)
+		}
 	}
-	r.balanced()
+}
+
+// look returns the state of a switch.
+func (r *rig) look(sw int) *dataplane.Snapshot {
+	var v dataplane.Snapshot
+	r.switches[sw].Snapshot(&v, r.now)
+	return &v
 }
 
 func (r *rig) balanced() {
@@ -225,9 +250,7 @@ func incast(tb reporter, n int, speed, delay int64, octets int, length int64) (r
 
 // xoffs counts the XOFFs that a switch has sent.
 func (r *rig) xoffs(sw int) (n uint64) {
-	var v dataplane.Snapshot
-	r.switches[sw].Snapshot(&v, r.now)
-	for _, p := range v.Ports {
+	for _, p := range r.look(sw).Ports {
 		n += p.ControlSent.XoffSent[lossless]
 	}
 	return n

@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,111 +10,6 @@ import (
 	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
 )
-
-// aggregation is a switch in virtual time whose ports are all one trunk: hosts 0 to 2 are behind members, host 3
-// behind the uplink.
-func aggregation(tb reporter, memberSpeed, uplinkSpeed, delay, reaction, headroom int64, c TrunkConfig) (*fabric,
-	*switchNode, []*hostNode) {
-	f := &fabric{tb: tb, now: 1}
-	var ports []PortConfig
-	for i := range uplinkPort + 1 {
-		speed := memberSpeed
-		if i == uplinkPort {
-			speed = uplinkSpeed
-		}
-		ports = append(ports, portAt(testPort(i), speed, headroom))
-	}
-	s := f.add(sized(400*cell, ports...), ports...)
-	s.r.now = f.now
-	s.r.retrunk(c)
-	var hosts []*hostNode
-	for i := range uplinkPort + 1 {
-		hosts = append(hosts, f.host(i, s, i, delay, reaction))
-	}
-	return f, s, hosts
-}
-
-// Members faster than the uplink, and an uplink faster than the members, lose nothing of a lossless priority where
-// watermarks hold who sends too much: with the marks far below what the buffer's own thresholds are, it is the trunk
-// that holds.
-func TestTrunkIsLossless(t *testing.T) {
-	t.Parallel()
-	up, _ := bothWays(t, mtu, 1000, 1000, gigabit, 200)
-	assert.True(t, up != 0, "no member was held: the test proves nothing")
-	_, down := bothWays(t, mtu, 1000, 1000, 5*gigabit, 200)
-	assert.True(t, down != 0, "the uplink was not held: the test proves nothing")
-	rapid.Check(t, func(t *rapid.T) {
-		octets := rapid.SampledFrom([]int{64, 700, mtu}).Draw(t, "octets")
-		delay := rapid.Int64Range(0, 20_000).Draw(t, "delay")
-		reaction := rapid.Int64Range(0, 60_000).Draw(t, "reaction")
-		uplink := rapid.SampledFrom([]int64{gigabit, 5 * gigabit}).Draw(t, "uplink")
-		bothWays(t, octets, delay, reaction, uplink, rapid.IntRange(1, 200).Draw(t, "frames"))
-	})
-}
-
-// bothWays sends frames from each member to the uplink, in two classes, and three times as many of the lossless one
-// back. It wants all of these, in order and nobody held in the end, and returns how often watermarks held members and
-// the uplink.
-func bothWays(tb reporter, octets int, delay, reaction, uplink int64, frames int) (up, down uint64) {
-	c := marked(threeToOne(), 40*cell, 20*cell)
-	f, s, hosts := aggregation(tb, gigabit, uplink, delay, reaction, inFlight(uplink, delay, reaction, 0, octets), c)
-	for _, h := range hosts[:uplinkPort] {
-		h.load(uplinkPort, lossless, frames, octets)
-		h.load(uplinkPort, 0, frames, octets)
-	}
-	hosts[uplinkPort].load(0, lossless, 3*frames, octets)
-	f.run(1000 * second)
-	f.kept(hosts[uplinkPort], hosts[:uplinkPort], frames)
-	var got []int
-	for _, h := range hosts[:uplinkPort] {
-		mine := h.got[host(uplinkPort)<<3|lossless]
-		assert.True(tb, slices.IsSorted(mine), "member %d: out of order", h.id)
-		got = append(got, mine...)
-	}
-	slices.Sort(got)
-	assert.True(tb, len(got) == 3*frames && len(slices.Compact(got)) == 3*frames,
-		"%d of %d frames came down", len(got), 3*frames)
-	v := s.r.trunk()
-	assert.True(tb, v.Held == (trunk.Holds{}) && v.ToUplink == [8]int64{} && v.ToMembers == [8]int64{},
-		"in the end: %+v", v)
-	return v.Holds[lossless].Marked(), v.UplinkHolds[lossless].Marked()
-}
-
-// Over 10 s the meters of a trunk let pass what RFC 2698 and the patent's order say. A saturated member offers
-// priority 1 above its peak rate, one priority 2 between its rates, one priority 4 below its committed one.
-func TestTrunkMetersOverTime(t *testing.T) {
-	t.Parallel()
-	const rate = 20_000_000 // of each member
-	c := threeToOne()
-	c.Aggregate.Metered = true
-	c.Aggregate.Total = trunk.MeterConfig{CIR: 19 * rate / 10, PIR: 19 * rate / 10, CBS: 10_000, PBS: 10_000}
-	for p, m := range map[int]trunk.MeterConfig{1: {CIR: rate / 10, PIR: rate / 2}, 2: {CIR: rate / 2, PIR: 2 * rate},
-		4: {CIR: 14 * rate / 10, PIR: 2 * rate}} {
-		m.CBS, m.PBS = 10_000, 20_000
-		c.Aggregate.Meters[p] = m
-	}
-	f, s, hosts := aggregation(t, rate, 2*rate, 1000, 1000, 100*cell, c)
-	const n, octets = 10 * rate / 8 / 1000, 1000 - 24 // 10 s
-	for i, prio := range []uint8{1, 2, 4} {
-		hosts[i].load(uplinkPort, prio, n, octets)
-	}
-	f.run(20 * second)
-	s.r.now = f.now
-	s.r.empty()
-	v := s.r.trunk()
-	for i, want := range []struct {
-		prio               uint8
-		green, yellow, red float64
-	}{{1, 0.1, 0.4, 0.5}, {2, 0.5, 0.5, 0}, {4, 1, 0, 0}} {
-		for colour, share := range []float64{want.green, want.yellow, want.red} {
-			got := float64(v.Members[i].Colours[want.prio][colour].Frames) / n
-			assert.True(t, got >= share-0.01 && got <= share+0.01,
-				"priority %d: %.4f %v, want %.2f within 1 %%", want.prio, got, trunk.Colour(colour), share)
-		}
-	}
-	got := len(hosts[uplinkPort].got[host(2)<<3|4])
-	assert.True(t, got == n, "the priority below its CIR lost %d of %d frames", n-got, n)
-}
 
 // A switch that stands still and then finds a burst in its rings meters the frames by when they came.
 func TestTrunkMetersByArrival(t *testing.T) {
