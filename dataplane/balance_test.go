@@ -30,11 +30,7 @@ func (r *rig) empty() {
 }
 
 // faults returns what must never happen to a lossless frame, summed over all ports.
-func faults(v *Snapshot) (n uint64) {
-	for i := range v.Ports {
-		for _, drops := range v.Ports[i].Counters.LosslessDrops {
-			n += drops
-		}
-	}
-	return n
+func faults(v *Snapshot) uint64 {
+	lost, _ := v.Losses()
+	return lost
 }

@@ -19,11 +19,9 @@ import (
 
 // A reporter is a test, a benchmark, or a property under test.
 type reporter interface {
-	Helper()
+	assert.TB
 	Cleanup(func())
 	Logf(format string, args ...any)
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
 }
 
 // Sizes that tables count in. A frame of one cell takes small + 24 octets of a link.

@@ -17,8 +17,7 @@ import (
 func vlans(tb reporter) *rig {
 	tb.Helper()
 	set := func(vids ...uint16) bridge.VLANSet {
-		s := assert.Got(bridge.VLANs(vids...)).Must(tb)
-		return s
+		return assert.Got(bridge.VLANs(vids...)).Must(tb)
 	}
 	ports := testPorts(4)
 	ports[0].Bridge.Tagged = set(10)

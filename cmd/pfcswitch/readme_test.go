@@ -23,8 +23,7 @@ func topReadme(t *testing.T) string {
 // readmes returns every README.md of the project, by its path from the root.
 func readmes(t *testing.T) map[string]string {
 	t.Helper()
-	all := assert.Got(readme.All(os.DirFS("../.."))).Must(t)
-	return all
+	return assert.Got(readme.All(os.DirFS("../.."))).Must(t)
 }
 
 var code = regexp.MustCompile("`([^`]+)`")

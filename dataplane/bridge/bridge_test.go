@@ -54,8 +54,7 @@ func setPort(t testing.TB, b *Bridge, i int, c PortConfig) LoopEvent {
 
 func vlans(t testing.TB, vids ...uint16) VLANSet {
 	t.Helper()
-	s := assert.Got(VLANs(vids...)).Must(t)
-	return s
+	return assert.Got(VLANs(vids...)).Must(t)
 }
 
 func ports(is ...int) PortSet {

@@ -47,8 +47,7 @@ func (m machine) run(t assert.TB, k buffered) int {
 	for _, word := range []int{int(k.tagged), int(k.tpid), int(k.tci), int(k.protocol), len(k.packet)} {
 		in = binary.BigEndian.AppendUint32(in, uint32(word))
 	}
-	result := assert.Got(m.vm.Run(append(in, k.packet...))).Must(t)
-	return result
+	return assert.Got(m.vm.Run(append(in, k.packet...))).Must(t)
 }
 
 func wantRing(c *Config, lossless uint8, b []byte) int {

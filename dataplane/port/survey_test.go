@@ -21,11 +21,10 @@ func dumped(t *testing.T, index int32, below uint32, name, kind string, data ...
 	for _, d := range data {
 		kindData.AddChild(d)
 	}
-	link := assert.Got(netlink.LinkDeserialize(nil, slices.Concat(
+	return assert.Got(netlink.LinkDeserialize(nil, slices.Concat(
 		(&nl.IfInfomsg{IfInfomsg: unix.IfInfomsg{Index: index}}).Serialize(),
 		nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(name)).Serialize(),
 		nl.NewRtAttr(unix.IFLA_LINK, nl.Uint32Attr(below)).Serialize(), info.Serialize()))).Must(t)
-	return link
 }
 
 // vid and egress are the attributes of a VLAN interface in linux/if_link.h: its VLAN, and the pairs of its

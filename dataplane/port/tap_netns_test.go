@@ -270,8 +270,7 @@ func TestTAPCountsWhatTheHostLoses(t *testing.T) {
 func TestTAPSettings(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
 	inspect := func() port.Link {
-		l := assert.Got(port.Inspect(h.ns, "nic0")).Must(t)
-		return l
+		return assert.Got(port.Inspect(h.ns, "nic0")).Must(t)
 	}
 	nic := link(t, h.handle, "nic0")
 	qdiscs := assert.Got(h.handle.QdiscList(nic)).Must(t)

@@ -77,8 +77,7 @@ func veth(t testing.TB, h *netlink.Handle, name, peer string, mtu int) {
 
 func link(t testing.TB, h *netlink.Handle, name string) netlink.Link {
 	t.Helper()
-	l := assert.Got(h.LinkByName(name)).Must(t)
-	return l
+	return assert.Got(h.LinkByName(name)).Must(t)
 }
 
 func setUp(t testing.TB, h *netlink.Handle, name string, up bool) {

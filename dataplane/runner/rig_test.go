@@ -31,11 +31,9 @@ const (
 
 // A reporter is a test, a benchmark, or a property under test.
 type reporter interface {
-	Helper()
+	assert.TB
 	Cleanup(func())
 	Logf(format string, args ...any)
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
 }
 
 // testConfig is a switch for n ports of testPort.
@@ -92,13 +90,9 @@ func unshaped(i int) dataplane.PortConfig {
 }
 
 // faults returns what must never happen to a lossless frame, summed over all ports.
-func faults(v *dataplane.Snapshot) (n uint64) {
-	for i := range v.Ports {
-		for _, drops := range v.Ports[i].Counters.LosslessDrops {
-			n += drops
-		}
-	}
-	return n
+func faults(v *dataplane.Snapshot) uint64 {
+	lost, _ := v.Losses()
+	return lost
 }
 
 // seen is a captured frame.

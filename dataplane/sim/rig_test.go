@@ -26,10 +26,8 @@ const (
 
 // A reporter is a test, a benchmark, or a property under test.
 type reporter interface {
-	Helper()
+	assert.TB
 	Cleanup(func())
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
 }
 
 // A rig is a fabric whose switches a test can look into.

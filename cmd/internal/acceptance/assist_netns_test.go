@@ -234,8 +234,7 @@ func mountBPF(t *testing.T) {
 // pinned returns what is kept of the programs of the rig's switch.
 func pinned(t *testing.T) (names []string) {
 	t.Helper()
-	files := assert.Got(filepath.Glob(bpfFS + "/pfcswitch:test:*/link")).Must(t)
-	return files
+	return assert.Got(filepath.Glob(bpfFS + "/pfcswitch:test:*/link")).Must(t)
 }
 
 // A switch that is killed leaves programs that hold its peers. They wait for the next start and lose nothing meanwhile,

@@ -239,8 +239,7 @@ func TestCaptureChooses(t *testing.T) {
 	r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M})
 	c := r.ServeControl()
 	compile := func(expression string) string {
-		text := assert.Got(tcpdump.Compile(context.Background(), expression)).Must(t)
-		return text
+		return assert.Got(tcpdump.Compile(context.Background(), expression)).Must(t)
 	}
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
 	stop := h1.Send(Stream{To: 2, Prio: 3, Octets: 200}, Stream{To: 2, Prio: 5, Octets: 300})

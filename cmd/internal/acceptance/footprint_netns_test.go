@@ -17,8 +17,7 @@ import (
 // resident returns the memory that a process has in RAM, in octets.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	must(t, err)
+	b := assert.Got(os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))).Must(t)
 	pages, err := strconv.Atoi(strings.Fields(string(b))[1]) // size, resident, …
 	must(t, err)
 	return pages * os.Getpagesize()

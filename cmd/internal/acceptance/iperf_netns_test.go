@@ -40,8 +40,7 @@ func (r *Rig) iperf3(path string, streams int) uint64 {
 	server, err := r.Host(2).Start(lab.Command{Argv: []string{path, "-s", "-1", "-B", HostIP(2).String()}})
 	must(r.T, err)
 	eventually(r.T, "iperf3 listens", func() bool {
-		open := assert.Got(r.Host(2).Listens(5201)).Must(r.T)
-		return open
+		return assert.Got(r.Host(2).Listens(5201)).Must(r.T)
 	})
 	var report bytes.Buffer
 	client, err := r.Host(1).Start(lab.Command{Stdout: &report, Argv: []string{path, "-c", HostIP(2).String(), "-n",

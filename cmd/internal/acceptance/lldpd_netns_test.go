@@ -187,8 +187,7 @@ func TestLLDPAD(t *testing.T) {
 			must(t, err)
 			t.Cleanup(func() { _ = p.Stop(syscall.SIGTERM, 2*time.Second) })
 			lldptool := func(args ...string) (string, error) {
-				c, err := r.Host(1).Start(lab.Command{Argv: append([]string{tool}, args...)})
-				must(t, err)
+				c := assert.Got(r.Host(1).Start(lab.Command{Argv: append([]string{tool}, args...)})).Must(t)
 				err = c.Wait()
 				return c.Output(), err
 			}

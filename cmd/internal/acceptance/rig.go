@@ -256,31 +256,10 @@ func (r *Rig) Settle() {
 		}
 	}
 	assert.True(r.T, s.Buffer.Unbalanced == 0, "%d releases of what was not charged", s.Buffer.Unbalanced)
-	in, out, dropped, held := balance(&s)
-	assert.True(r.T, in == out+dropped+held, "received and copied %d frames, but sent %d, dropped %d, hold %d", in, out,
-		dropped, held)
-}
-
-// balance sums up where frames came from and where they went, over all ports. Frames that never left a ring are in
-// neither sum.
-func balance(s *dataplane.Snapshot) (in, out, dropped, held uint64) {
-	for i := range s.Ports {
-		p := &s.Ports[i]
-		in += p.Counters.ReceivedFrames + p.Counters.Copies
-		out += p.Counters.SentFrames
-		for prio := range p.Counters.Drops {
-			for reason, n := range p.Counters.Drops[prio] {
-				if dataplane.DropReason(reason) != dataplane.DropRing {
-					dropped += n
-				}
-			}
-		}
-		for _, n := range p.Held {
-			held += uint64(n)
-		}
-		held += uint64(p.Delayed + p.Waiting)
-	}
-	return in, out, dropped, held
+	b := s.Balance()
+	assert.True(r.T, b.Received+b.Copies == b.Sent+b.Dropped+b.Held,
+		"received and copied %d frames, but sent %d, dropped %d, hold %d", b.Received+b.Copies, b.Sent, b.Dropped,
+		b.Held)
 }
 
 // Snapshot returns the state of port n.

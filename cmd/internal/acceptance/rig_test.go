@@ -60,8 +60,7 @@ func (r *Rig) Launch(s Setup, by []string, env ...string) *lab.Process {
 	self := assert.Got(os.Executable()).Must(r.T)
 	c := SwitchCommand(r.Write(s), env...)
 	c.Argv = append(by, self)
-	p := assert.Got(r.Node.Start(c)).Must(r.T)
-	return p
+	return assert.Got(r.Node.Start(c)).Must(r.T)
 }
 
 // without is a command that becomes another one, which lacks a capability.

@@ -58,8 +58,7 @@ func TestScrapeCost(t *testing.T) {
 		q.Header.Set("Accept-Encoding", "gzip")
 		a := assert.Got(client.Do(q)).Must(t)
 		defer func() { _ = a.Body.Close() }()
-		b := assert.Got(io.ReadAll(a.Body)).Must(t)
-		return b
+		return assert.Got(io.ReadAll(a.Body)).Must(t)
 	}
 	series, native := countSeries(t, scrape())
 	took := make([]time.Duration, windows)

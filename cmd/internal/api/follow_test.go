@@ -136,8 +136,7 @@ func TestFollowSlowReader(t *testing.T) {
 	b := &busy{}
 	server := NewServer(b, start, 0)
 	c, path := serveServer(t, server)
-	conn, err := net.Dial("unix", path)
-	assert.Must(t, err)
+	conn := assert.Got(net.Dial("unix", path)).Must(t)
 	defer func() { _ = conn.Close() }()
 	assert.Got(fmt.Fprint(conn, "GET /v1/follow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).Must(t)
 	long := strings.Repeat("x", 1000)

@@ -86,8 +86,7 @@ func TestHalfAConfiguration(t *testing.T) {
 		}
 		assert.Must(t, conn.SetReadDeadline(time.Now().Add(5*time.Second)))
 		r := bufio.NewReader(conn)
-		answer, err := http.ReadResponse(r, nil)
-		assert.Must(t, err)
+		answer := assert.Got(http.ReadResponse(r, nil)).Must(t)
 		said, err := io.ReadAll(answer.Body)
 		assert.True(t, err == nil && answer.StatusCode == http.StatusBadRequest && f.applied == "" &&
 			strings.Contains(string(said), "the configuration cannot be read"),

@@ -137,8 +137,7 @@ var loadProject = sync.OnceValues(func() (*tree, error) { return load(os.DirFS("
 // project returns this project.
 func project(t *testing.T) *tree {
 	t.Helper()
-	tree := assert.Got(loadProject()).Must(t)
-	return tree
+	return assert.Got(loadProject()).Must(t)
 }
 
 // invented loads a tree given as path → content. A content without a package clause is the body of a file of package p.
@@ -151,8 +150,7 @@ func invented(t *testing.T, files map[string]string) *tree {
 		}
 		m[p] = &fstest.MapFile{Data: []byte(src)}
 	}
-	tree := assert.Got(load(m)).Must(t)
-	return tree
+	return assert.Got(load(m)).Must(t)
 }
 
 // report fails the test with all that a check found.

@@ -19,8 +19,7 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 func TestNetwork(t *testing.T) {
 	labtest.Require(t)
 	b := &bench{ctx: t.Context(), work: t.TempDir()}
-	n, err := b.newNetwork("some-name", dutPFC, 2)
-	assert.Must(t, err)
+	n := assert.Got(b.newNetwork("some-name", dutPFC, 2)).Must(t)
 	defer func() { assert.Must(t, n.close()) }()
 	if got, err := n.hosts[1].MAC("eth0"); err != nil || got.String() != mac(2) {
 		t.Errorf("address of host 2: %v, %v, want %s", got, err, mac(2))
@@ -57,13 +56,10 @@ func TestEventually(t *testing.T) {
 func TestAlive(t *testing.T) {
 	labtest.Require(t)
 	b := &bench{ctx: t.Context(), work: t.TempDir()}
-	n, err := b.newNetwork("alive", dutPFC, 0)
-	assert.Must(t, err)
+	n := assert.Got(b.newNetwork("alive", dutPFC, 0)).Must(t)
 	defer func() { assert.Must(t, n.close()) }()
-	ended, err := n.daemon(lab.Command{Argv: []string{"sh", "-c", "echo no such address >&2; exit 3"}})
-	assert.Must(t, err)
-	atWork, err := b.start(n.sw, "sleep", "60")
-	assert.Must(t, err)
+	ended := assert.Got(n.daemon(lab.Command{Argv: []string{"sh", "-c", "echo no such address >&2; exit 3"}})).Must(t)
+	atWork := assert.Got(b.start(n.sw, "sleep", "60")).Must(t)
 	<-ended.Ended()
 	assert.Fails(t, n.alive(), "no such address", "it ended")
 	n.daemons = []*program{atWork}

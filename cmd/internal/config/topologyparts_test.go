@@ -26,12 +26,9 @@ traffic: {t: {from: h1, to: h2}}
 
 // A part has its nodes, the links between them, and its ends of the others; addresses are those of the whole lab.
 func TestParts(t *testing.T) {
-	whole, err := ParseTopology("two.yaml", []byte(parted), noFiles)
-	assert.Must(t, err)
-	left, err := whole.Part("left")
-	assert.Must(t, err)
-	right, err := whole.Part("right")
-	assert.Must(t, err)
+	whole := assert.Got(ParseTopology("two.yaml", []byte(parted), noFiles)).Must(t)
+	left := assert.Got(whole.Part("left")).Must(t)
+	right := assert.Got(whole.Part("right")).Must(t)
 	for _, part := range []struct {
 		t    *Topology
 		want string
@@ -77,8 +74,7 @@ func TestParts(t *testing.T) {
 	_, err = whole.Part("up")
 	assert.True(t, err != nil && err.Error() == "two.yaml:2: parts: there is no up: take one of left, "+"right",
 		"no such part: %v", err)
-	alone, err := ParseTopology("one.yaml", []byte("name: one\nswitches: {s1: {}}\n"), noFiles)
-	assert.Must(t, err)
+	alone := assert.Got(ParseTopology("one.yaml", []byte("name: one\nswitches: {s1: {}}\n"), noFiles)).Must(t)
 	_, err = alone.Part("left")
 	assert.Fails(t, err, "parts: the lab has none", "no parts")
 }

@@ -153,8 +153,7 @@ func TestPasswordOfMetrics(t *testing.T) {
 			q, err := http.NewRequest(http.MethodGet, "http://"+d.metricsListener.Addr().String()+path, nil)
 			must(t, err)
 			q.SetBasicAuth("ann", password)
-			a, err := client.Do(q)
-			must(t, err)
+			a := assert.Got(client.Do(q)).Must(t)
 			_ = a.Body.Close()
 			assert.Equal(t, a.StatusCode, want, "%s with password %q: %s", path, password, a.Status)
 		}

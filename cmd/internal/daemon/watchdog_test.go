@@ -33,8 +33,7 @@ func unpluggedLog(t *testing.T, keys, port string, log *slog.Logger) *Daemon {
 		text += fmt.Sprintf("  %s: {interface: nowhere-%s, speed: 1G, %s}\n", name, name, port)
 	}
 	c := parse(t, text+stations)
-	d := assert.Got(New(c, log)).Must(t)
-	return d
+	return assert.Got(New(c, log)).Must(t)
 }
 
 var discards = slog.New(slog.NewTextHandler(io.Discard, nil))

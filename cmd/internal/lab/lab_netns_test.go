@@ -72,15 +72,13 @@ func exchange(t *testing.T, h1, h2 *lab.Node, size int) int {
 		t.Fatal(err)
 	}
 	assert.Must(t, in.SetReadDeadline(time.Now().Add(10*time.Second)))
-	n := assert.Got(in.Read(make([]byte, 1<<16))).Must(t)
-	return n
+	return assert.Got(in.Read(make([]byte, 1<<16))).Must(t)
 }
 
 func TestLinkDownUpDelete(t *testing.T) {
 	_, h1, h2 := twoHosts(t, lab.LinkOptions{})
 	carrier := func(n *lab.Node) bool {
-		c := assert.Got(n.Carrier("eth0")).Must(t)
-		return c
+		return assert.Got(n.Carrier("eth0")).Must(t)
 	}
 	assert.MustBeTrue(t, carrier(h1) && carrier(h2), "carrier of a new link: h1 %v, h2 %v, want both", carrier(h1),
 		carrier(h2))

@@ -58,8 +58,7 @@ func pidAfter(t *testing.T, text, word string) int {
 	_, rest, _ := strings.Cut(text, word)
 	fields := strings.Fields(rest)
 	assert.MustBeTrue(t, len(fields) != 0, "no %q in %q", word, text)
-	pid := assert.Got(strconv.Atoi(fields[0])).Must(t)
-	return pid
+	return assert.Got(strconv.Atoi(fields[0])).Must(t)
 }
 
 func TestKilledLabIsClearedByTheNext(t *testing.T) {

@@ -113,6 +113,5 @@ func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.P
 	if path.Base(argv[0]) == "pfcswitch" { // the same where it is installed and in the PATH
 		argv[0] = program(t)
 	}
-	p := assert.Got(at.Start(lab.Command{Name: "container", Argv: argv, Env: env})).Must(t)
-	return p
+	return assert.Got(at.Start(lab.Command{Name: "container", Argv: argv, Env: env})).Must(t)
 }

@@ -85,8 +85,7 @@ func clabSchema(t *testing.T) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	must(t, c.AddResource("clab.json", parsed))
-	s := assert.Got(c.Compile("clab.json")).Must(t)
-	return s
+	return assert.Got(c.Compile("clab.json")).Must(t)
 }
 
 func readClab(t *testing.T, file string) topology {

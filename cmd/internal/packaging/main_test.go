@@ -50,8 +50,7 @@ func inBuildStage(command, dir string) error {
 
 func program(t testing.TB) string {
 	t.Helper()
-	path := assert.Got(build()).Must(t)
-	return path
+	return assert.Got(build()).Must(t)
 }
 
 var must, eventually = assert.Must, labtest.Eventually

@@ -10,8 +10,7 @@ import (
 // What is measured loses nothing where the standard's headroom does, and is smaller than what is calculated.
 func TestMeasured(t *testing.T) {
 	t.Parallel()
-	r, err := Find("measured")
-	assert.Must(t, err)
+	r := assert.Got(Find("measured")).Must(t)
 	v, err := r.Run(t.Context(), Options{Seed: 2, Links: 25})
 	assert.Must(t, err)
 	row := func(name string) (size float64, lost string) {

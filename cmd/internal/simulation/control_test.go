@@ -22,8 +22,7 @@ traffic:
   small: {from: h1, to: h4, size: 10kB, cc: dcqcn, duration: 20ms}
   other: {from: h4, to: h1, duration: 20ms}
 `
-	r, err := simulate(t, text, standard)
-	assert.Must(t, err)
+	r := assert.Got(simulate(t, text, standard)).Must(t)
 	plain, err := simulate(t, strings.ReplaceAll(text, ", cc: dcqcn", ", cc: off"), standard)
 	assert.Must(t, err)
 	assert.MustBeTrue(t, r.Pass && plain.Pass && len(r.Controls) == 4 && len(plain.Controls) == 0,

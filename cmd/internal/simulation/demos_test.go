@@ -37,8 +37,7 @@ links:
 // claim runs a lab of a demo.
 func claim(t *testing.T, o Options, text string, args ...any) *Report {
 	t.Helper()
-	r := assert.Got(simulate(t, fmt.Sprintf(text, args...), o)).Must(t)
-	return r
+	return assert.Got(simulate(t, fmt.Sprintf(text, args...), o)).Must(t)
 }
 
 // losses adds up the frames lost in priority 3 and in others.

@@ -27,8 +27,7 @@ func line(t *testing.T, n int) *config.Topology {
 	}
 	text := fmt.Sprintf("name: line\nswitches: {%s}\nhosts: {%s}\nlinks: {%s}\n", strings.Join(switches, ", "),
 		strings.Join(hosts, ", "), strings.Join(links, ", "))
-	lab := assert.Got(config.ParseTopology("lab.yaml", []byte(text), nil)).Must(t)
-	return lab
+	return assert.Got(config.ParseTopology("lab.yaml", []byte(text), nil)).Must(t)
 }
 
 // Holds are numbered from where frames pile up, each once.

@@ -96,8 +96,7 @@ func TestWillingSwitchFollows(t *testing.T) {
 func TestSharesOfNeighbour(t *testing.T) {
 	lab, err := config.ParseTopology("lab.yaml", []byte(twoSwitches("lldp: {willing: true}, "+smallPools)), nil)
 	assert.Must(t, err)
-	f, err := build(lab, spoken)
-	assert.Must(t, err)
+	f := assert.Got(build(lab, spoken)).Must(t)
 	defer func() { assert.Must(t, f.close()) }()
 	s := f.switches[1]
 	weights := func(name string) [8]int {

@@ -72,10 +72,8 @@ func TestPlanRefuses(t *testing.T) {
 func TestPlanOfSizes(t *testing.T) {
 	const text = "traffic: {p: {poisson: hadoop, load: 50%, start: 1s, duration: 2s}, s: {from: h1, to: h2, " +
 		"size: 1MB, octets: 1018}}\n"
-	p, err := planned(t, text)
-	assert.Must(t, err)
-	again, err := planned(t, text+"faults: {x: {flap: l1}}")
-	assert.Must(t, err)
+	p := assert.Got(planned(t, text)).Must(t)
+	again := assert.Got(planned(t, text+"faults: {x: {flap: l1}}")).Must(t)
 	assert.True(t, p.Whole && !again.Whole, "lossless frames may be missing: %v, and where a link flaps: %v", !p.Whole,
 		!again.Whole)
 	assert.MustBeTrue(t, len(p.Flows) > 10 && len(p.Flows) == len(again.Flows), "%d flows, then %d", len(p.Flows),

@@ -34,8 +34,7 @@ var standard = Options{Seed: 1, Response: -1}
 
 func example(t *testing.T, name string, o Options) *Report {
 	t.Helper()
-	r := assert.Got(Run(t.Context(), filepath.Join("../../../scripts/lab", name), o)).Must(t)
-	return r
+	return assert.Got(Run(t.Context(), filepath.Join("../../../scripts/lab", name), o)).Must(t)
 }
 
 // held returns the ns for which the hosts were paused, by name.

@@ -73,8 +73,7 @@ func TestRefusedSample(t *testing.T) {
 // What redis-dump writes is read as the fields inside of "value" are; what Redis adds is none of SONiC's.
 func TestRedisDump(t *testing.T) {
 	const fields = `{"admin_status": "up", "speed": "10000", "lanes@": "1,2"}`
-	plain, err := Import("f", []byte(`{"PORT|Ethernet0": `+fields+`}`))
-	assert.Must(t, err)
+	plain := assert.Got(Import("f", []byte(`{"PORT|Ethernet0": `+fields+`}`))).Must(t)
 	dumped, err := Import("f", []byte(`{"PORT|Ethernet0": {"expireat": 1602451533.2, "ttl": -0.001, "type": "hash",
 		"value": `+fields+`}}`))
 	assert.True(t, err == nil && string(dumped.YAML) == string(plain.YAML),

@@ -30,8 +30,7 @@ func write(t *testing.T, d *database) []byte {
 		}
 		all[table.name] = rows
 	}
-	b := assert.Got(json.Marshal(all)).Must(t)
-	return b
+	return assert.Got(json.Marshal(all)).Must(t)
 }
 
 // explained tells whether a place counts: it is in an error or in the list, or something else is written.

@@ -16,8 +16,7 @@ const ipv4 = "4,40 0 0 12,21 0 1 2048,6 0 0 262144,6 0 0 0"
 
 func compile(t *testing.T, text string) string {
 	t.Helper()
-	program := assert.Got(Compile(context.Background(), text)).Must(t)
-	return program
+	return assert.Got(Compile(context.Background(), text)).Must(t)
 }
 
 // frame is an untagged frame of an EtherType.

@@ -254,8 +254,7 @@ func (r *rig) switchOf(name string) int {
 		b, _ := os.ReadFile(path)
 		if words := strings.Split(string(b), "\x00"); len(words) > 3 && words[1] == "run" &&
 			strings.Contains(words[3], name) {
-			pid := assert.Got(strconv.Atoi(filepath.Base(filepath.Dir(path)))).Must(r.t)
-			return pid
+			return assert.Got(strconv.Atoi(filepath.Base(filepath.Dir(path)))).Must(r.t)
 		}
 	}
 	r.t.Fatalf("no switch of lab %s runs", name)

@@ -79,8 +79,7 @@ func Run(t testing.TB, n *lab.Node, argv ...string) string {
 // tests of the process.
 func Program(t testing.TB) string {
 	t.Helper()
-	path := assert.Got(program()).Must(t)
-	return path
+	return assert.Got(program()).Must(t)
 }
 
 var program = sync.OnceValues(func() (string, error) {
@@ -125,8 +124,7 @@ func New(t testing.TB, name string) *lab.Lab {
 // Node makes a node of l or fails the test.
 func Node(t testing.TB, l *lab.Lab, name string) *lab.Node {
 	t.Helper()
-	n := assert.Got(l.Node(name)).Must(t)
-	return n
+	return assert.Got(l.Node(name)).Must(t)
 }
 
 // Start starts a process with a death signal (SysProcAttr.Pdeathsig). The kernel sends it when the thread ends that
