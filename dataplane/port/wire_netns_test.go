@@ -3,12 +3,10 @@ package port_test
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
@@ -30,31 +28,10 @@ type wire struct {
 	seq    int
 }
 
-// unavailable skips a test that cannot make namespaces, or fails it if the environment requires them.
-func unavailable(t testing.TB, err error) {
-	t.Helper()
-	assert.MustBeTrue(t, os.Getenv("REQUIRE_NETNS") != "1",
-		"cannot make a namespace with a veth pair, and REQUIRE_NETNS=1 asks for it: %v", err)
-	t.Skipf("needs a namespace with a veth pair (root, or unshare -Urn): %v", err)
-}
-
-// newNamespace makes a network namespace and returns its path and a handle on its links.
 func newNamespace(t testing.TB) (path string, handle *netlink.Handle) {
 	t.Helper()
-	made := make(chan error)
-	var ns netns.NsHandle
-	go port.OnOwnThread(func() {
-		var err error
-		ns, err = netns.New()
-		made <- err
-	})
-	if err := <-made; err != nil {
-		unavailable(t, err)
-	}
-	t.Cleanup(func() { _ = ns.Close() })
-	handle = assert.Got(netlink.NewHandleAt(ns)).Must(t)
-	t.Cleanup(handle.Close)
-	return fmt.Sprintf("/proc/self/fd/%d", int(ns)), handle
+	path, handle, _ = porttest.NewNamespace(t)
+	return path, handle
 }
 
 // veth makes a pair whose ends are silent, and sets both up.
@@ -65,7 +42,7 @@ func veth(t testing.TB, h *netlink.Handle, name, peer string, mtu int) {
 	v := netlink.NewVeth(attrs)
 	v.PeerName, v.PeerMTU = peer, uint32(mtu)
 	if err := h.LinkAdd(v); err != nil {
-		unavailable(t, err)
+		porttest.Unavailable(t, err)
 	}
 	for _, name := range []string{name, peer} {
 		_ = h.LinkSetIP6AddrGenMode(link(t, h, name), 1) // where there is no IPv6, all is well

@@ -15,12 +15,12 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/assist"
+	"pfcswitch/dataplane/port/porttest"
 )
 
 // A bench is two ports p0 and p1 in one namespace, each with a host at its far end, in a namespace of its own. ring is
@@ -36,25 +36,6 @@ type bench struct {
 	host  [2]int // a packet socket at the far end
 }
 
-func newNamespace(t *testing.T) (path string, ns netns.NsHandle, handle *netlink.Handle) {
-	t.Helper()
-	made := make(chan error)
-	go port.OnOwnThread(func() {
-		var err error
-		ns, err = netns.New()
-		made <- err
-	})
-	err := <-made
-	if err != nil && os.Getenv("REQUIRE_NETNS") != "1" {
-		t.Skipf("needs network namespaces (root, or unshare -Urn): %v", err)
-	}
-	assert.Must(t, err)
-	t.Cleanup(func() { _ = ns.Close() })
-	handle = assert.Got(netlink.NewHandleAt(ns)).Must(t)
-	t.Cleanup(handle.Close)
-	return fmt.Sprintf("/proc/self/fd/%d", int(ns)), ns, handle
-}
-
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t}
@@ -65,11 +46,11 @@ func newBench(t *testing.T) *bench {
 	assert.Must(t, err)
 	b.maps = maps
 	t.Cleanup(func() { assert.Must(t, maps.Close()) })
-	path, _, handle := newNamespace(t)
+	path, handle, _ := porttest.NewNamespace(t)
 	b.sw = path
 	for i := range b.ports {
 		name, far := fmt.Sprintf("p%d", i), fmt.Sprintf("h%d", i)
-		farPath, farNS, farHandle := newNamespace(t)
+		farPath, farHandle, farNS := porttest.NewNamespace(t)
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = name
 		v := netlink.NewVeth(attrs)

@@ -25,7 +25,7 @@ func (p *Port) enter(t *testing.T, flows int) {
 	t.Helper()
 	for i := range flows {
 		f := Flow{Dst: [6]byte{2, 1}, Src: [6]byte{2, byte(i >> 8), byte(i)}, TCI: Untagged, DSCP: NoDSCP}
-		mustPin(t, p.Enter(&f, &Way{Until: 1 << 60, Generation: p.maps.Generation()}, 0))
+		assert.Must(t, p.Enter(&f, &Way{Until: 1 << 60, Generation: p.maps.Generation()}, 0))
 	}
 }
 
@@ -36,13 +36,13 @@ func TestFullFlowMap(t *testing.T) {
 	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
 		t.Skip(err)
 	}
-	mustPin(t, err)
-	t.Cleanup(func() { mustPin(t, m.Close()) })
+	assert.Must(t, err)
+	t.Cleanup(func() { assert.Must(t, m.Close()) })
 	m.Forget()
 	a, err := newOutlet(t).attach(m, 0, "", "a")
-	mustPin(t, err)
+	assert.Must(t, err)
 	b, err := newOutlet(t).attach(m, 1, "", "b")
-	mustPin(t, err)
+	assert.Must(t, err)
 
 	a.enter(t, MaxFlows)
 	if n := m.entered(t); n != MaxFlows || a.Overflows() || m.Full() {
@@ -51,21 +51,21 @@ func TestFullFlowMap(t *testing.T) {
 	b.enter(t, 20)
 	n := m.entered(t)
 	assert.True(t, n == MaxFlows+10 && m.Full(), "%d flows, full %v; want a full map", n, m.Full())
-	mustPin(t, m.Clear())
+	assert.Must(t, m.Clear())
 	n = m.entered(t)
 	assert.True(t, n == 0 && !m.Full(), "cleared, and %d flows, full %v", n, m.Full())
 	b.enter(t, 20)
 	a.enter(t, 20)
 	n = m.entered(t)
 	assert.True(t, n == 40 && !m.Full(), "%d flows, full %v; want those in use", n, m.Full())
-	mustPin(t, b.forgetFlows(nil))
+	assert.Must(t, b.forgetFlows(nil))
 	a.enter(t, MaxFlows)
 	assert.True(t, !a.Overflows(), "flows of before the map was cleared make others overflow")
 	a.enter(t, MaxFlows+5)
 	if n := m.entered(t); n != 5 || !a.Overflows() || b.Overflows() {
 		t.Errorf("%d flows, overflows %v and %v; want the new ones of the first port", n, a.Overflows(), b.Overflows())
 	}
-	mustPin(t, errors.Join(a.Close(), b.Close()))
+	assert.Must(t, errors.Join(a.Close(), b.Close()))
 	n = m.entered(t)
 	assert.True(t, n <= 0, "%d flows are left of closed ports", n)
 }

@@ -2,7 +2,6 @@ package assist
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,11 +11,11 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
 )
 
 // An outlet is a namespace with one interface.
@@ -27,26 +26,14 @@ type outlet struct {
 
 func newOutlet(t *testing.T) (o outlet) {
 	t.Helper()
-	made := make(chan error)
-	var ns netns.NsHandle
-	go port.OnOwnThread(func() {
-		var err error
-		ns, err = netns.New()
-		made <- err
-	})
-	mustPin(t, <-made)
-	t.Cleanup(func() { _ = ns.Close() })
-	handle, err := netlink.NewHandleAt(ns)
-	mustPin(t, err)
-	t.Cleanup(handle.Close)
+	path, handle, _ := porttest.NewNamespace(t)
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "p1"
 	v := netlink.NewVeth(attrs)
 	v.PeerName = "h1"
-	mustPin(t, handle.LinkAdd(v))
-	l, err := handle.LinkByName("p1")
-	mustPin(t, err)
-	return outlet{fmt.Sprintf("/proc/self/fd/%d", int(ns)), l.Attrs().Index}
+	assert.Must(t, handle.LinkAdd(v))
+	l := assert.Got(handle.LinkByName("p1")).Must(t)
+	return outlet{path, l.Attrs().Index}
 }
 
 func (o outlet) attach(m *Maps, i int, pins Pins, name string) (p *Port, err error) {
@@ -60,7 +47,7 @@ func (o outlet) attach(m *Maps, i int, pins Pins, name string) (p *Port, err err
 // programs returns the ids of the programs at the interface.
 func (o outlet) programs(t *testing.T) (ids []ebpf.ProgramID) {
 	t.Helper()
-	mustPin(t, port.InNetns(o.path, func() error {
+	assert.Must(t, port.InNetns(o.path, func() error {
 		all, err := link.QueryPrograms(link.QueryOptions{Target: o.index, Attach: ebpf.AttachTCXIngress})
 		if err == nil {
 			for _, p := range all.Programs {
@@ -79,18 +66,18 @@ func openPins(t *testing.T) (m *Maps, root string) {
 	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
 		t.Skip(err)
 	}
-	mustPin(t, err)
-	t.Cleanup(func() { mustPin(t, m.Close()) })
+	assert.Must(t, err)
+	t.Cleanup(func() { assert.Must(t, m.Close()) })
 	root = t.TempDir()
-	mustPin(t, unix.Mount("bpf", root, "bpf", 0, ""))
-	t.Cleanup(func() { mustPin(t, unix.Unmount(root, 0)) })
+	assert.Must(t, unix.Mount("bpf", root, "bpf", 0, ""))
+	t.Cleanup(func() { assert.Must(t, unix.Unmount(root, 0)) })
 	return m, root
 }
 
 // kill closes the files of a port, as the kernel does when it kills a switch.
 func (p *Port) kill(t *testing.T) {
 	t.Helper()
-	mustPin(t, errors.Join(p.link.Close(), p.ingress.Close(), p.steer.Close(), p.pin.lock.Close()))
+	assert.Must(t, errors.Join(p.link.Close(), p.ingress.Close(), p.steer.Close(), p.pin.lock.Close()))
 }
 
 // A kept program belongs to one port of one switch that lives, or that was killed: other switches of the same name
@@ -99,17 +86,15 @@ func TestPins(t *testing.T) {
 	m, root := openPins(t)
 	pins := Pins(filepath.Join(root, "pfcswitch:"+inFile("sw.1")+":"))
 	folders := func() int {
-		all, err := filepath.Glob(root + "/pfcswitch*")
-		mustPin(t, err)
+		all := assert.Got(filepath.Glob(root + "/pfcswitch*")).Must(t)
 		return len(all)
 	}
 	assert.True(t, !pins.Left("p.1") && !Pins("").Left("p.1"), "something is left of a switch that there never was")
 	one, other := newOutlet(t), newOutlet(t)
 	assert.MustBeTrue(t, one.index == other.index, "interfaces %d and %d: nothing is shown", one.index, other.index)
-	a, err := one.attach(m, 0, pins, "p.1")
-	mustPin(t, err)
+	a := assert.Got(one.attach(m, 0, pins, "p.1")).Must(t)
 	b, err := other.attach(m, 1, pins, "p.1")
-	mustPin(t, err)
+	assert.Must(t, err)
 	ofOne, ofOther := one.programs(t), other.programs(t)
 	assert.True(t, len(ofOne) == 1 && len(ofOther) == 1 && ofOne[0] != ofOther[0] && folders() == 2,
 		"programs %v and %v, %d kept; want one of its own at each interface", ofOne, ofOther, folders())
@@ -122,18 +107,18 @@ func TestPins(t *testing.T) {
 	assert.True(t, pins.Left("p.1") && !pins.Left("p"), "left of a killed switch's port: %v, of another one: %v",
 		pins.Left("p.1"), pins.Left("p"))
 	a, err = one.attach(m, 0, pins, "p.1")
-	mustPin(t, err)
+	assert.Must(t, err)
 	assert.Same(t, one.programs(t), ofOne, "programs before the next switch takes over, want those of the killed one")
-	mustPin(t, a.TakeOver())
+	assert.Must(t, a.TakeOver())
 	assert.True(t, a.TakeAdopted() && !slices.Equal(one.programs(t), ofOne) && slices.Equal(other.programs(t), ofOther),
 		"the next start has not replaced its program, or another one")
-	mustPin(t, pins.Sweep(func(port string) bool { return port == "p.1" }))
+	assert.Must(t, pins.Sweep(func(port string) bool { return port == "p.1" }))
 	assert.Equal(t, folders(), 2, "kept, want those of both ports")
-	mustPin(t, pins.Sweep(func(string) bool { return false }))
+	assert.Must(t, pins.Sweep(func(string) bool { return false }))
 	got := other.programs(t)
 	assert.True(t, folders() == 1 && len(got) == 0 && len(one.programs(t)) == 1,
 		"%d kept, programs %v at the interface of a port that is no more; want the living one's", folders(), got)
-	mustPin(t, a.Close())
+	assert.Must(t, a.Close())
 	got = one.programs(t)
 	assert.True(t, folders() <= 0 && len(got) == 0, "the end left %d folders and programs %v", folders(), got)
 }
@@ -143,9 +128,8 @@ func TestPinOfALostInterface(t *testing.T) {
 	m, root := openPins(t)
 	pins := Pins(root + "/pfcswitch:sw:")
 	o := newOutlet(t)
-	p, err := o.attach(m, 0, pins, "p1")
-	mustPin(t, err)
-	mustPin(t, port.InNetns(o.path, func() error {
+	p := assert.Got(o.attach(m, 0, pins, "p1")).Must(t)
+	assert.Must(t, port.InNetns(o.path, func() error {
 		l, err := netlink.LinkByName("p1")
 		if err != nil {
 			return err
@@ -153,7 +137,7 @@ func TestPinOfALostInterface(t *testing.T) {
 		return netlink.LinkDel(l)
 	}))
 	p.kill(t)
-	mustPin(t, pins.Sweep(func(string) bool { return true }))
+	assert.Must(t, pins.Sweep(func(string) bool { return true }))
 	left, _ := filepath.Glob(root + "/pfcswitch*")
 	assert.True(t, len(left) == 0, "%q is left of a port whose interface is gone", left)
 }
@@ -167,34 +151,31 @@ func TestHalfMadePins(t *testing.T) {
 		crash func(t *testing.T, p *Port)
 	}{
 		{"the folder alone", func(t *testing.T, p *Port) {
-			mustPin(t, os.Remove(p.pin.file()))
+			assert.Must(t, os.Remove(p.pin.file()))
 			p.kill(t)
 		}},
 		{"something else is kept", func(t *testing.T, p *Port) {
-			mustPin(t, os.Remove(p.pin.file()))
-			mustPin(t, p.ingress.Pin(p.pin.file()))
+			assert.Must(t, os.Remove(p.pin.file()))
+			assert.Must(t, p.ingress.Pin(p.pin.file()))
 			p.kill(t)
 		}},
 		{"kept, and not attached any more", func(t *testing.T, p *Port) {
-			mustPin(t, p.link.Detach())
+			assert.Must(t, p.link.Detach())
 			p.kill(t)
 		}},
 		{"kept for a port that had another name", func(t *testing.T, p *Port) {
 			p.kill(t)
-			mustPin(t, pins.Sweep(func(port string) bool { return port == "p2" }))
+			assert.Must(t, pins.Sweep(func(port string) bool { return port == "p2" }))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := newOutlet(t)
-			p, err := o.attach(m, 0, pins, "p1")
-			mustPin(t, err)
+			p := assert.Got(o.attach(m, 0, pins, "p1")).Must(t)
 			tt.crash(t, p)
-			p, err = o.attach(m, 0, pins, "p1")
-			mustPin(t, err)
+			p = assert.Got(o.attach(m, 0, pins, "p1")).Must(t)
 			assert.Equal(t, len(o.programs(t)), 1, "programs at the interface")
-			mustPin(t, p.Close())
-			left, err := filepath.Glob(string(pins) + "*")
-			mustPin(t, err)
+			assert.Must(t, p.Close())
+			left := assert.Got(filepath.Glob(string(pins) + "*")).Must(t)
 			got := o.programs(t)
 			assert.True(t, len(left) == 0 && len(got) == 0, "the end left %q and programs %v", left, got)
 		})
@@ -205,9 +186,8 @@ func TestHalfMadePins(t *testing.T) {
 func TestBesideTriesAgain(t *testing.T) {
 	m, root := openPins(t)
 	o := newOutlet(t)
-	p, err := o.attach(m, 0, Pins(root+"/pfcswitch:sw:"), "p1")
-	mustPin(t, err)
-	mustPin(t, p.link.Detach())
+	p := assert.Got(o.attach(m, 0, Pins(root+"/pfcswitch:sw:"), "p1")).Must(t)
+	assert.Must(t, p.link.Detach())
 	occupants := o.occupy(t)
 	beside := func() (others bool, err error) {
 		return others, port.InNetns(o.path, func() error {
@@ -221,19 +201,19 @@ func TestBesideTriesAgain(t *testing.T) {
 		}
 	}
 	for _, l := range occupants {
-		mustPin(t, detach(l))
+		assert.Must(t, detach(l))
 	}
-	_, err = beside()
+	_, err := beside()
 	assert.NoError(t, err, "all places are free")
 	got := o.programs(t)
 	assert.True(t, slices.Equal(got, []ebpf.ProgramID{p.id}), "programs %v are at the interface, want %d", got, p.id)
-	mustPin(t, p.Close())
+	assert.Must(t, p.Close())
 }
 
 // occupy attaches programs of somebody else until the kernel takes no more.
 func (o outlet) occupy(t *testing.T) (all []link.Link) {
 	t.Helper()
-	mustPin(t, port.InNetns(o.path, func() error {
+	assert.Must(t, port.InNetns(o.path, func() error {
 		for {
 			p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
 				Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}}) // TCX_NEXT
@@ -252,9 +232,4 @@ func (o outlet) occupy(t *testing.T) (all []link.Link) {
 		}
 	}))
 	return all
-}
-
-func mustPin(t testing.TB, err error) {
-	t.Helper()
-	assert.Must(t, err)
 }

@@ -18,10 +18,10 @@ func TestProgramsTakeFewRights(t *testing.T) {
 	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
 		t.Skip(err)
 	}
-	mustPin(t, err)
-	t.Cleanup(func() { mustPin(t, m.Close()) })
+	assert.Must(t, err)
+	t.Cleanup(func() { assert.Must(t, m.Close()) })
 	o := newOutlet(t)
-	mustPin(t, port.InNetns(o.path, func() error { // on a thread of its own, which ends
+	assert.Must(t, port.InNetns(o.path, func() error { // on a thread of its own, which ends
 		few := uint64(1<<unix.CAP_BPF | 1<<unix.CAP_NET_ADMIN)
 		head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 		sets := [2]unix.CapUserData{}
@@ -47,14 +47,12 @@ func TestProgramsAreVerifiedFast(t *testing.T) {
 	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
 		t.Skip(err)
 	}
-	mustPin(t, err)
-	t.Cleanup(func() { mustPin(t, m.Close()) })
-	p, err := newOutlet(t).attach(m, 0, "", "p1")
-	mustPin(t, err)
-	t.Cleanup(func() { mustPin(t, p.Close()) })
+	assert.Must(t, err)
+	t.Cleanup(func() { assert.Must(t, m.Close()) })
+	p := assert.Got(newOutlet(t).attach(m, 0, "", "p1")).Must(t)
+	t.Cleanup(func() { assert.Must(t, p.Close()) })
 	for _, program := range []*ebpf.Program{p.steer, p.ingress} {
-		info, err := program.Info()
-		mustPin(t, err)
+		info := assert.Got(program.Info()).Must(t)
 		n, ok := info.VerifiedInstructions()
 		assert.True(t, ok && n != 0 && n <= 2_000, "%v: %d instructions verified, want 1 to 2000", info.Name, n)
 	}
