@@ -2,6 +2,7 @@ package port
 
 import (
 	"errors"
+	"time"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -72,4 +73,20 @@ func CancelledXDP(p *AFPacket) (int, error) {
 // ShrinkXDPBuffer makes the send buffer of the AF_XDP socket hold no more than that many octets.
 func ShrinkXDPBuffer(p *AFPacket, octets int) {
 	setBuffer(p.xdpTx.fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, octets)
+}
+
+// SlowDrops makes the looks of a sleep take about d, and returns how long one took.
+func SlowDrops(w *Poller, d time.Duration) time.Duration {
+	look := func(n int) time.Duration {
+		drops := make([]Drops, n)
+		for i := range drops {
+			drops[i].fd = int32(w.event) // no socket
+		}
+		w.WatchDrops(drops)
+		from := time.Now()
+		readDrops(w.drops)
+		return time.Since(from)
+	}
+	const some = 100_000
+	return look(some * int(d/max(1, look(some))+1))
 }

@@ -38,11 +38,14 @@ func OpenLLDP(ns string, l Link) (*LLDP, error) {
 	return s, nil
 }
 
-// WakeAt makes a waiting Receive, or the next one, end at t.
-func (s *LLDP) WakeAt(t time.Time) error { return s.conn.SetReadDeadline(t) }
+// Wake makes a waiting Receive, or the next one, end. It does so until Rest is called.
+func (s *LLDP) Wake() error { return s.conn.SetReadDeadline(time.Now()) }
 
-// Receive waits for a frame and copies it to b, truncated if b is too short. It returns 0 octets after WakeAt, and if
-// the interface went down.
+// Rest ends what Wake has begun.
+func (s *LLDP) Rest() error { return s.conn.SetReadDeadline(time.Time{}) }
+
+// Receive waits for a frame and copies it to b, truncated if b is too short. It returns 0 octets after Wake, and if the
+// interface went down.
 func (s *LLDP) Receive(b []byte) (int, error) {
 	n, _, err := s.conn.ReadFrom(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, unix.ENETDOWN) {
@@ -60,6 +63,7 @@ func (s *LLDP) Send(b []byte) error {
 		return err
 	}
 	_, err := s.conn.WriteTo(b, s.to)
+	_ = s.conn.SetWriteDeadline(time.Time{}) // else it would wake the process up
 	return err
 }
 

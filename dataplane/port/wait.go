@@ -86,10 +86,11 @@ func (w *Poller) Wait(d time.Duration) Wakeup {
 		return w.woken(unix.Ppoll(w.fds, &t, nil))
 	}
 	from := time.Now()
-	s := w.parts(d, from)
-	n, looks, dropped := blockingPoll(w.fds, &s, w.drops)
-	if w.looked = looks > 0; w.looked {
-		w.look = from.Add(time.Duration(s.first.Nano()) + time.Duration(looks-1)*dropPeriod)
+	s := w.newLongSleep(d, from)
+	first := s.look
+	n, dropped := blockingPoll(w.fds, &s, w.drops)
+	if w.looked = s.look > first; w.looked {
+		w.look = from.Add(time.Duration(s.look-s.from) - dropPeriod)
 	}
 	switch {
 	case dropped:
@@ -104,25 +105,37 @@ func (w *Poller) Wait(d time.Duration) Wakeup {
 // Looked reports whether the last sleep was one in parts, each of which ended late.
 func (w *Poller) Looked() bool { return w.looked }
 
-// sleepParts are those of a long sleep: between two of them it looks for drops.
-type sleepParts struct {
-	first, then, last unix.Timespec
-	forever           bool // the last one has no end
-	looks             int
+// A longSleep has parts: between two of them it looks for drops. Its times are those of CLOCK_MONOTONIC, in ns: each
+// part ends late, and the sleep must not.
+type longSleep struct {
+	from, until int64
+	look        int64 // the next one at drops
 }
 
-// parts cuts a sleep of d, for ever where d < 0.
-func (w *Poller) parts(d time.Duration, now time.Time) (s sleepParts) {
-	s.forever, s.then = d < 0, unix.NsecToTimespec(int64(dropPeriod))
-	if first := max(0, dropPeriod-now.Sub(w.look)); len(w.drops) > 0 && (s.forever || first < d) {
-		s.first, s.looks = unix.NsecToTimespec(int64(first)), math.MaxInt
-		if d -= first; !s.forever {
-			s.looks = 1 + int(d/dropPeriod)
-			d %= dropPeriod
-		}
+// never is the end of a sleep that has none.
+const never = math.MaxInt64
+
+// newLongSleep is of a sleep of d, for ever where d < 0.
+func (w *Poller) newLongSleep(d time.Duration, now time.Time) longSleep {
+	from := monotonic()
+	s := longSleep{from: from, until: never, look: never}
+	if d >= 0 {
+		s.until = from + int64(d)
 	}
-	s.last = unix.NsecToTimespec(int64(max(0, d)))
+	if len(w.drops) > 0 {
+		s.look = from + int64(max(0, dropPeriod-now.Sub(w.look)))
+	}
 	return s
+}
+
+// monotonic reads CLOCK_MONOTONIC.
+//
+//go:nosplit
+//go:norace
+func monotonic() int64 {
+	var t unix.Timespec
+	_, _, _ = syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&t)), 0)
+	return t.Sec*int64(time.Second) + t.Nsec
 }
 
 // entersyscallblock and exitsyscall enclose a system call that is known to block. The runtime keeps their names and
@@ -136,25 +149,26 @@ func exitsyscall()
 
 // blockingPoll is ppoll for a long sleep. It gives up the goroutine's place among GOMAXPROCS at once. In a usual system
 // call, the runtime's monitor thread has to take that place away, and wakes up sixty times before it does. The looks
-// for drops are a part of the sleep: a return to the runtime wakes up other threads too. n is what ppoll returned, −1
-// after an error.
+// for drops are a part of the sleep: a return to the runtime wakes up other threads too. They move s.look on. n is what
+// ppoll returned, −1 after an error.
 //
 // Between the two calls of the runtime there must be nothing that may grow the stack, allocate, or be instrumented.
 //
 //go:nosplit
 //go:norace
-func blockingPoll(fds []unix.PollFd, s *sleepParts, drops []Drops) (n, looks int, dropped bool) {
+func blockingPoll(fds []unix.PollFd, s *longSleep, drops []Drops) (n int, dropped bool) {
 	entersyscallblock()
 	for {
-		t, rest := s.then, looks == s.looks // a copy, since the kernel writes into it what is left
+		end, rest := s.look, s.look >= s.until
+		if rest {
+			end = s.until
+		}
+		var t unix.Timespec
 		timeout := &t
-		switch {
-		case rest && s.forever:
+		if end == never {
 			timeout = nil
-		case rest:
-			t = s.last
-		case looks == 0:
-			t = s.first
+		} else if left := end - monotonic(); left > 0 {
+			t.Sec, t.Nsec = left/int64(time.Second), left%int64(time.Second)
 		}
 		r, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
 			uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
@@ -164,13 +178,13 @@ func blockingPoll(fds []unix.PollFd, s *sleepParts, drops []Drops) (n, looks int
 		if n != 0 || rest {
 			break
 		}
-		looks++
+		s.look += int64(dropPeriod)
 		if dropped = readDrops(drops); dropped {
 			break
 		}
 	}
 	exitsyscall()
-	return n, looks, dropped
+	return n, dropped
 }
 
 // readDrops reads what the kernel has counted since the last call, and reports whether that was anything.

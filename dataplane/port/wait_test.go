@@ -213,3 +213,16 @@ func TestLongSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 	assert.True(t, after-others <= number*most,
 		"%d sleeps, meanwhile the runtime's threads ran %d times, want at most %d", number, after-others, number*most)
 }
+
+// Looks for drops, however long they take, do not lengthen a sleep: each of its parts ends at a time of its own.
+func TestLooksDoNotLengthenASleep(t *testing.T) {
+	const sleep = 2500 * time.Millisecond // with two looks
+	w := newPoller(t)
+	look := port.SlowDrops(w, 200*time.Millisecond)
+	from := time.Now()
+	for w.Wait(sleep) == port.Ready { // a signal of the runtime's
+		from = time.Now()
+	}
+	late := time.Since(from) - sleep
+	assert.True(t, w.Looked() && late < look, "looks of %v: the sleep ended %v late", look, late)
+}

@@ -35,8 +35,9 @@ type Runner struct {
 	received   uint64 // data frames at the last look for stopped rings; runLosses owns it, and the next two
 	receivedAt int64  // of the last look that found more
 	tick       tick
+	nextTick   *Alarm
 	idle       atomic.Bool   // ticks are rare, until the next frame comes
-	arrived    chan struct{} // it has come
+	due        chan struct{} // a tick is due
 
 	change  sync.Mutex // one change at a time; a change may wait for peers and the kernel
 	tasksMu sync.Mutex // taken after change; guards tasks, their ports and workers against readers outside of workers
@@ -91,7 +92,7 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{sw: sw, perPort: o.PerPort, assist: o.Assist, ringStopped: o.RingStopped, ticked: o.Ticked,
-		cpus: cpus, arrived: make(chan struct{}, 1), parked: make(chan struct{}),
+		cpus: cpus, due: make(chan struct{}, 1), parked: make(chan struct{}),
 		stop: make(chan struct{}), forwarded: map[int]*assist.Counts{}}
 	if r.refresher, err = NewRefresher(dataplane.MaxPorts, r.captureRefresh); err != nil {
 		return nil, err
@@ -99,6 +100,9 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	if o.Assist.Maps != nil {
 		sw.OnForget(o.Assist.Maps.Forget)
 		sw.Tap().OnAttach(o.Assist.Maps.Forget)
+	}
+	if r.nextTick, err = NewAlarm(r.tickNow); err != nil {
+		return nil, errors.Join(err, r.refresher.Close())
 	}
 	addProcessor() // of the Refresher
 	r.done.Add(1)
@@ -305,7 +309,7 @@ func (r *Runner) Close() error {
 		r.countForwarded(sw)
 		r.forwarded = nil // the maps go
 	})
-	errs = append(errs, r.refresher.Close())
+	errs = append(errs, r.nextTick.Close(), r.refresher.Close())
 	removeProcessor()
 	return errors.Join(append(errs, r.sw.Close())...)
 }

@@ -37,8 +37,7 @@ func (t *tick) next(now int64, receives bool) (due, seconds int64, window bool) 
 func (r *Runner) runLosses() {
 	defer r.done.Done()
 	r.tick = tick{Now(), tickPeriod}
-	next := time.NewTimer(time.Duration(tickPeriod))
-	defer next.Stop()
+	r.nextTick.Set(r.tick.at + tickPeriod)
 	look := time.NewTimer(stoppedPeriod)
 	defer look.Stop()
 	for turn := 0; ; turn++ {
@@ -52,8 +51,7 @@ func (r *Runner) runLosses() {
 				look.Reset(stoppedPeriod)
 			}
 			continue
-		case <-r.arrived:
-		case <-next.C:
+		case <-r.due:
 		}
 		r.readLosses()
 		r.reportStopped()
@@ -83,7 +81,7 @@ func (r *Runner) runLosses() {
 		if r.ticked != nil {
 			r.ticked()
 		}
-		next.Reset(time.Duration(due - Now()))
+		r.nextTick.Set(due)
 	}
 }
 
@@ -221,7 +219,7 @@ func (r *Runner) frameCame() {
 // tickNow makes a tick follow at once.
 func (r *Runner) tickNow() {
 	select {
-	case r.arrived <- struct{}{}:
+	case r.due <- struct{}{}:
 	default:
 	}
 }

@@ -65,15 +65,15 @@ func TestFrameEndsTheIdleTime(t *testing.T) {
 	frame := func() port.Frame { return port.Frame{Data: data(0, 1, lossless, 0, 60), Stamp: wallClock()} }
 	m := newWorkerRig(t, port.Lossless, []port.Frame{frame(), frame(), frame()}, nil)
 	r := m.w.r
-	r.arrived = make(chan struct{}, 1)
+	r.due = make(chan struct{}, 1)
 	r.idle.Store(true)
 	for range 2 {
-		if m.w.receive(r.tasks[0], port.Lossless, 1); len(r.arrived) != 1 || r.idle.Load() {
-			t.Fatalf("after a frame: %d ticks are to follow, idle %v; want 1, false", len(r.arrived), r.idle.Load())
+		if m.w.receive(r.tasks[0], port.Lossless, 1); len(r.due) != 1 || r.idle.Load() {
+			t.Fatalf("after a frame: %d ticks are to follow, idle %v; want 1, false", len(r.due), r.idle.Load())
 		}
 	}
 	assert.True(t, r.receives(), "the tick does not see the frame that has brought it")
-	<-r.arrived
+	<-r.due
 	m.w.receive(r.tasks[0], port.Lossless, 1)
-	assert.Equal(t, len(r.arrived), 0, "a tick follows a frame though ticks are not rare")
+	assert.Equal(t, len(r.due), 0, "a tick follows a frame though ticks are not rare")
 }

@@ -185,16 +185,15 @@ func (h *history) oldest() sample {
 }
 
 // Run takes a sample each second, and more rarely while nothing changes, until ctx ends, so that answers can have rates
-// of the last seconds and the history of the last minutes.
-func (s *Server) Run(ctx context.Context) {
+// of the last seconds and the history of the last minutes. due returns what is ready at a time of the switch's clock.
+func (s *Server) Run(ctx context.Context, due func(at int64) <-chan struct{}) {
 	var v dataplane.Snapshot
 	for {
 		s.source.Snapshot(&v)
-		next := s.recent.add(&v)
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(time.Duration(next - v.Time)):
+		case <-due(s.recent.add(&v)):
 		}
 	}
 }

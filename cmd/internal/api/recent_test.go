@@ -47,9 +47,14 @@ func (g *growing) Snapshot(v *dataplane.Snapshot) {
 // The last seconds are the last ten, or as many as there were.
 func TestLastSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewServer(&growing{begin: time.Now()}, time.Now(), 0)
+		begin := time.Now()
+		s := NewServer(&growing{begin: begin}, begin, 0)
 		ctx, cancel := context.WithCancel(context.Background())
-		go s.Run(ctx)
+		go s.Run(ctx, func(at int64) <-chan struct{} {
+			c := make(chan struct{})
+			time.AfterFunc(time.Until(begin.Add(time.Duration(at))), func() { close(c) })
+			return c
+		})
 		for _, tt := range []struct{ after, want time.Duration }{
 			{1500 * time.Millisecond, 1500 * time.Millisecond}, {5 * time.Second, 6500 * time.Millisecond},
 			{time.Minute, 9500 * time.Millisecond},

@@ -66,19 +66,20 @@ type Daemon struct {
 	metricsListener net.Listener         // nil where there are no metrics
 	published       atomic.Pointer[view] // what readers get, who must not wait for a change
 
-	renegotiate  atomic.Bool                      // a neighbour may ask for other settings
-	ringStopped  atomic.Bool                      // the kernel has stopped a receive ring
-	keeps        atomic.Bool                      // there is a flight recorder
-	precision    time.Duration                    // of this machine's stamps
-	assist       *assist.Maps                     // nil where no program helps from inside the kernel
-	noAssist     error                            // why not
-	pins         assist.Pins                      // what outlives a killed switch
-	restart      func() (begin func(), err error) // of the host; nil: there is none
-	confinedAll  <-chan struct{}                  // likewise: closed when its process has given up rights
-	headroomKick chan struct{}                    // wakes runHeadroom
-	background   sync.WaitGroup                   // runHeadroom, followHangups
-	mtus         guardedMTUs
-	checking     sync.Mutex // one check of a headroom at a time
+	renegotiate   atomic.Bool                      // a neighbour may ask for other settings
+	ringStopped   atomic.Bool                      // the kernel has stopped a receive ring
+	keeps         atomic.Bool                      // there is a flight recorder
+	precision     time.Duration                    // of this machine's stamps
+	assist        *assist.Maps                     // nil where no program helps from inside the kernel
+	noAssist      error                            // why not
+	pins          assist.Pins                      // what outlives a killed switch
+	restart       func() (begin func(), err error) // of the host; nil: there is none
+	confinedAll   <-chan struct{}                  // likewise: closed when its process has given up rights
+	headroomKick  chan struct{}                    // wakes runHeadroom
+	headroomAlarm *runner.Alarm                    // likewise
+	background    sync.WaitGroup                   // runHeadroom, followHangups
+	mtus          guardedMTUs
+	checking      sync.Mutex // one check of a headroom at a time
 
 	mu              sync.Mutex // guards what follows; held for a whole change
 	closed          bool
@@ -143,6 +144,9 @@ func (d *Daemon) start(c *config.Config) error {
 	}
 	sc, err := d.switchConfig(resolved)
 	if err != nil {
+		return err
+	}
+	if d.headroomAlarm, err = runner.NewAlarm(d.kickHeadroom); err != nil {
 		return err
 	}
 	d.openAssist(c)
@@ -455,6 +459,9 @@ func (d *Daemon) Close() error {
 	d.watchdog.close()
 	if d.runner != nil {
 		errs = append(errs, d.runner.Close())
+	}
+	if d.headroomAlarm != nil {
+		errs = append(errs, d.headroomAlarm.Close())
 	}
 	errs = append(errs, d.closeAssist())
 	return errors.Join(append(errs, d.closeListeners())...)

@@ -30,28 +30,26 @@ const (
 // runHeadroom keeps the headroom of each port at the measured value, until ctx ends.
 func (d *Daemon) runHeadroom(ctx context.Context) {
 	defer d.background.Done()
-	wait := time.NewTimer(headroomPeriod)
-	defer wait.Stop()
+	d.headroomAlarm.Set(runner.Now() + int64(headroomPeriod))
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-d.headroomKick:
-		case <-wait.C:
 		}
-		wait.Reset(d.followHeadroom(ctx))
+		now := runner.Now()
+		d.headroomAlarm.Set(now + int64(d.followHeadroom(ctx, now)))
 	}
 }
 
 // kickHeadroom makes runHeadroom look at once.
 func (d *Daemon) kickHeadroom() { wake(d.headroomKick) }
 
-// followHeadroom updates every port, and returns when to look again.
-func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
+// followHeadroom updates every port, and returns how long after time now to look again.
+func (d *Daemon) followHeadroom(ctx context.Context, now int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// a whole multiple of headroomIdle, when others wake up as well
-	wait := headroomIdle - time.Duration(runner.Now())%headroomIdle
+	wait := headroomIdle - time.Duration(now)%headroomIdle // until a whole multiple, when others wake up as well
 	var tested []*portLink
 	xons := map[*portLink]int64{}
 	for _, p := range d.ports {
@@ -65,8 +63,8 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		var target int64
 		var discarded, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
-			k, now := p.prober, runner.Now()
-			k.Advance(now)
+			k := p.prober
+			k.Advance(runner.Now())
 			wait = min(wait, time.Duration(k.AdvanceAt()-now))
 			notes, target, reason, discarded = k.Notes(), k.Target(), k.Reason(), k.ControlDiscarded()
 			xons[p] = k.Xon()

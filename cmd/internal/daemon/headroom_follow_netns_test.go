@@ -9,6 +9,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/assert"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -69,7 +70,7 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	assert.Got(peer.Apply(t.Context(), withK(0))).Must(t)
 	eventually(t, "less is wanted", func() bool { held(); return target() < inForce()-10_000 })
 	high := inForce() // under load a little more may have been found
-	assert.Equal(t, r.d().followHeadroom(t.Context()), headroomRetry, "looked at again in")
+	assert.Equal(t, r.d().followHeadroom(t.Context(), runner.Now()), headroomRetry, "looked at again in")
 	for range 5 {
 		time.Sleep(2 * headroomRetry)
 		if used, now := held(), inForce(); used <= target() || now != high {

@@ -7,6 +7,7 @@ import (
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/assert"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 )
 
@@ -78,7 +79,7 @@ func TestSmallerShareLeavesItsPart(t *testing.T) {
 			assert.MustBeTrue(t, most() < before, "at most %d B, and %d before", most(), before)
 			for range 20 {
 				assert.MustEqual(t, inForce(), most(), "what is in force")
-				p.ends[1].followHeadroom(t.Context())
+				p.ends[1].followHeadroom(t.Context(), runner.Now())
 			}
 			p.reports(1, dataplane.EventHeadroom,
 				fmt.Sprintf("headroom %d B, was %d B: headroom.share", most(), before))

@@ -27,17 +27,25 @@ func (d *Daemon) configureLLDP(p *portLink) {
 		p.speaker.configure(agent, machine)
 		return
 	}
-	socket, err := port.OpenLLDP(p.cfg.Netns, p.at.link)
+	s, err := d.openSpeaker(p, agent, machine)
 	if err != nil {
 		d.warn(p.cfg.Name, "the port speaks no LLDP", err)
 		return
 	}
-	number := p.number
-	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.handleUpdate,
-		func(out bool, frame []byte, now int64) { d.runner.CaptureBesideRings(number, out, frame, now) })
-	p.speaker.setLink(p.up)
+	p.speaker = s
+	s.setLink(p.up)
 	d.renegotiate.Store(true) // the settings in force may come from an earlier neighbour
 	d.kick()
+}
+
+func (d *Daemon) openSpeaker(p *portLink, agent lldp.Config, machine dcbx.Config) (*speaker, error) {
+	socket, err := port.OpenLLDP(p.cfg.Netns, p.at.link)
+	if err != nil {
+		return nil, err
+	}
+	number := p.number
+	return startSpeaker(p.cfg.Name, socket, agent, machine, d.handleUpdate,
+		func(out bool, frame []byte, now int64) { d.runner.CaptureBesideRings(number, out, frame, now) })
 }
 
 // stopLLDP sends a goodbye and stops LLDP on the port.

@@ -12,6 +12,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/web"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/lldp/dcbx"
 	"pfcswitch/metrics"
 )
@@ -26,11 +27,22 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	control := web.NewLocalServer(answers, d.log)
 	go d.runServer(control, d.controlListener, "")
 	defer func() { _ = control.Close() }()
+	sample := make(chan struct{}, 1)
+	alarm, err := runner.NewAlarm(func() { wake(sample) })
+	if err != nil {
+		return err
+	}
+	defer func() { _ = alarm.Close() }()
 	var sampling sync.WaitGroup
 	defer sampling.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // also where the metrics cannot be served
-	sampling.Go(func() { answers.Run(ctx) })
+	sampling.Go(func() {
+		answers.Run(ctx, func(at int64) <-chan struct{} {
+			alarm.Set(at)
+			return sample
+		})
+	})
 	begin, end, err := d.prepareWeb(answers)
 	if err != nil {
 		return err

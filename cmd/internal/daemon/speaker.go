@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"sync"
@@ -20,6 +21,7 @@ type speaker struct {
 	socket   *port.LLDP
 	onUpdate func(lldpUpdate) // gets what has changed, by any goroutine and without mu; must return at once
 	tap      tapFunc
+	alarm    *runner.Alarm
 	done     chan struct{}
 
 	mu              sync.Mutex // guards what follows
@@ -52,13 +54,17 @@ type tapFunc func(out bool, frame []byte, now int64)
 
 // startSpeaker starts LLDP on a port whose link is down.
 func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, onUpdate func(lldpUpdate),
-	tap tapFunc) *speaker {
-	s := &speaker{port: name, socket: socket, onUpdate: onUpdate, tap: tap, done: make(chan struct{}), agent: agent,
-		machine: machine, x: dcbx.NewExchange(agent, machine), agreement: lldp.Agreement{Port: name}}
+	tap tapFunc) (*speaker, error) {
+	alarm, err := runner.NewAlarm(func() { _ = socket.Wake() }) // fails only on a closed socket
+	if err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
+	s := &speaker{port: name, socket: socket, onUpdate: onUpdate, tap: tap, alarm: alarm, done: make(chan struct{}),
+		agent: agent, machine: machine, x: dcbx.NewExchange(agent, machine), agreement: lldp.Agreement{Port: name}}
 	s.outcome = s.x.Outcome()
 	s.reported = dcbxStatusOf(&s.outcome)
 	go s.run()
-	return s
+	return s, nil
 }
 
 // At most frameBudget frames are received in frameWindow. LLDP needs one in a second, and a flood must not cost a CPU.
@@ -105,11 +111,8 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 			s.tap(true, frame, now)
 		}
 	}
-	var at time.Time // never
-	if next := s.x.Next(); next != math.MaxInt64 {
-		at = time.Now().Add(time.Duration(together(next, now) - now))
-	}
-	_ = s.socket.WakeAt(at) // fails only on a closed socket
+	_ = s.socket.Rest() // likewise
+	s.alarm.Set(together(s.x.Next(), now))
 	n, changed := s.change(now)
 	s.mu.Unlock()
 	if changed {
@@ -122,9 +125,9 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 // speakers of other ports wake up as well.
 const patience = 5 * time.Second
 
-// together returns when to wake up at time now for what is due at next.
+// together returns when to wake up at time now for what is due at next; math.MaxInt64: never.
 func together(next, now int64) int64 {
-	if next-now <= int64(patience) {
+	if next-now <= int64(patience) || next == math.MaxInt64 {
 		return next
 	}
 	return (next + int64(time.Second) - 1) / int64(time.Second) * int64(time.Second)
@@ -179,7 +182,7 @@ func (s *speaker) close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	err := s.socket.Close()
+	err := errors.Join(s.alarm.Close(), s.socket.Close())
 	<-s.done
 	return err
 }
