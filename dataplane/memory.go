@@ -3,9 +3,12 @@ package dataplane
 import (
 	"errors"
 	"fmt"
+	"math"
+	"unsafe"
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/mapping"
+	"pfcswitch/dataplane/port"
 )
 
 // none is the index that stands for no cell or no descriptor.
@@ -15,7 +18,9 @@ const none = ^uint32(0)
 // A frame lies in a chain of cells. Admission charges whole cells for each copy, and there are as many cells and
 // descriptors as the pools have, and the waiting rooms beside them, so neither can run out before the accounting does.
 type memory struct {
-	cell      int
+	cell      int // octets
+	kept      int // octets of a frame that are kept: what follows them is zero
+	stride    int // octets of a cell that there are in data
 	data      []byte
 	next      []uint32 // next cell of a chain, of which the free ones form one
 	descs     []descriptor
@@ -83,8 +88,21 @@ const (
 )
 
 func newMemory(cell int, octets int64) (*memory, error) {
-	m := &memory{cell: cell, freeCells: stock{list: none}, freeDescs: stock{list: none}}
+	m := &memory{cell: cell, kept: math.MaxInt, stride: cell, freeCells: stock{list: none},
+		freeDescs: stock{list: none}}
 	return m, m.grow(int(octets) / cell)
+}
+
+// KeepHeads has the packet memory keep so many octets of a frame at most; what follows them leaves as zeros. So a frame
+// of which nobody reads more takes little memory. A driver calls it before the first frame.
+func (s *Switch) KeepHeads(octets int) {
+	s.memory.kept, s.memory.stride = octets, min(octets, s.memory.cell)
+}
+
+// MemoryTouched is how many octets of memory frames have taken at most at one time. None is given back.
+func (s *Switch) MemoryTouched() int64 {
+	m := s.memory
+	return int64(m.freeCells.fresh)*int64(m.stride+4) + int64(m.freeDescs.fresh)*int64(unsafe.Sizeof(descriptor{}))
 }
 
 // grow makes the memory at least n cells large. Frames stay in their cells. Nothing is copied or written, because
@@ -145,9 +163,9 @@ func (m *memory) freeDescriptor(d uint32) {
 // cells is the number of cells of a frame.
 func (m *memory) cells(octets int) int { return max(1, (octets+m.cell-1)/m.cell) }
 
-// alloc returns a chain of cells for octets, or none.
+// alloc returns a chain of cells for a frame of so many octets, or none.
 func (m *memory) alloc(octets int) uint32 {
-	cells := m.cells(octets)
+	cells := m.cells(min(octets, m.kept))
 	if m.freeCells.left < cells {
 		return none
 	}
@@ -190,32 +208,43 @@ func (m *memory) freeFrame(d uint32) {
 	m.freeDescriptor(d)
 }
 
-// store copies b into a chain.
+// store copies what is kept of b into a chain.
 func (m *memory) store(first uint32, b []byte) {
+	b = b[:min(len(b), m.kept)]
 	for c := first; c != none && len(b) > 0; c = m.next[c] {
-		b = b[copy(m.data[int(c)*m.cell:int(c+1)*m.cell], b):]
+		b = b[copy(m.data[int(c)*m.stride:int(c+1)*m.stride], b):]
 	}
 }
 
 // load copies a chain into b.
 func (m *memory) load(first uint32, b []byte) {
+	clear(b[min(len(b), m.kept):])
+	b = b[:min(len(b), m.kept)]
 	for c := first; c != none && len(b) > 0; c = m.next[c] {
-		b = b[copy(b, m.data[int(c)*m.cell:int(c+1)*m.cell]):]
+		b = b[copy(b, m.data[int(c)*m.stride:int(c+1)*m.stride]):]
 	}
 }
 
+// zeros are the octets of a frame that are not kept.
+var zeros [port.MaxFrame + frame.TagOctets]byte
+
 // view calls part for the octets [from, to) of a chain, in order, joining cells that lie side by side.
 func (m *memory) view(first uint32, from, to int, part func([]byte)) {
+	rest := zeros[:max(0, to-max(from, m.kept))]
+	to -= len(rest)
 	for c := first; c != none && from < to; {
-		start, n := int(c)*m.cell, m.cell
+		start, n := int(c)*m.stride, m.stride
 		for m.next[c] == c+1 && n < to {
 			c++
-			n += m.cell
+			n += m.stride
 		}
 		if from < n {
 			part(m.data[start+from : start+min(n, to)])
 		}
 		from, to = max(0, from-n), to-n
 		c = m.next[c]
+	}
+	if len(rest) > 0 {
+		part(rest)
 	}
 }

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"bytes"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -113,6 +114,36 @@ func TestViewJoinsNeighbours(t *testing.T) {
 	assert.Equal(t, m.allocDescriptor(), 0, "the lowest descriptor does not come first")
 	m.freeDescs.left = 0
 	assert.Equal(t, m.allocDescriptor(), none, "a descriptor where none is left")
+}
+
+// Of a memory that keeps heads, what follows the head comes out as zeros, and takes no cells.
+func TestMemoryKeepsHeads(t *testing.T) {
+	const kept, longest = 64, 1500
+	for _, size := range []int{7, kept, 256} {
+		s := &Switch{memory: assert.Got(newMemory(size, 1<<20)).Must(t)}
+		defer func() { _ = s.Close() }()
+		s.KeepHeads(kept)
+		m, cells := s.memory, 0
+		for _, octets := range []int{longest, kept, kept + 1, 3} {
+			b := bytes.Repeat([]byte{byte(octets)}, octets)
+			c := m.alloc(octets)
+			m.store(c, b)
+			cells += m.cells(min(octets, kept))
+			clear(b[min(octets, kept):])
+			loaded := bytes.Repeat([]byte{1}, octets)
+			m.load(c, loaded)
+			assert.Same(t, loaded, b, "loaded")
+			for _, from := range []int{0, 2, 60, kept, kept + 1} {
+				for _, to := range []int{3, 62, kept, kept + 1, longest} {
+					if from < to && to <= octets {
+						assert.Same(t, gather(m, c, from, to), b[from:to], "octets %d to %d of %d", from, to, octets)
+					}
+				}
+			}
+		}
+		assert.Equal(t, len(m.next)-m.freeCells.left, cells, "cells that are taken")
+		assert.Equal(t, s.MemoryTouched(), int64(cells*(min(size, kept)+4)), "octets of memory that are taken")
+	}
 }
 
 // A frame without the memory that its admission promised is a fault of its own, and leaves no trace in the accounts.

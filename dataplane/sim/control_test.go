@@ -99,7 +99,7 @@ func TestDCQCNPathIsThatOfIPv4(t *testing.T) {
 		r.load(FlowConfig{From: r.addHost(sw, 0), To: r.addHost(sw, 1), Priority: lossless, Octets: mtu, Stop: ms,
 			DCQCN: on})
 		assert.Must(t, r.Learn())
-		_, _, fault := r.Path(0)
+		_, fault := r.Path(0)
 		assert.True(t, (fault != nil) == on, "DCQCN %v: %+v", on, fault)
 	}
 }

@@ -16,8 +16,8 @@ type Fault struct {
 // Path follows a frame of flow i through the filtering databases of the switches, without sending it: on its own way,
 // and where a switch chooses by the flow on all others too, since a link that goes down moves the flow. Where the frame
 // would not come, or not with its priority, Path returns why: a frame with a TTL may circle. lossless says whether the
-// frame is lossless at each switch, and passes how many ports of switches it comes by on its own way.
-func (f *Fabric) Path(i int) (lossless bool, passes int, fault *Fault) {
+// frame is lossless at each switch.
+func (f *Fabric) Path(i int) (lossless bool, fault *Fault) {
 	fl := &f.flows[i]
 	var t transit
 	probe := flow{FlowConfig: fl.FlowConfig, src: fl.src, dst: fl.dst}
@@ -29,7 +29,7 @@ func (f *Fabric) Path(i int) (lossless bool, passes int, fault *Fault) {
 		f.tried = map[tried]visit{}
 	}
 	fault = p.follow(f.wires[f.nodes[fl.From].host.wire].to, true)
-	return p.lossless && fault == nil, max(p.passes, int(fl.TTL)), fault
+	return p.lossless && fault == nil, fault
 }
 
 // A path is what Path knows of one flow.
@@ -38,7 +38,6 @@ type path struct {
 	flow     *flow
 	frame    []byte
 	lossless bool
-	passes   int
 	visits   map[End]visit // of ports of switches by which the frame has come
 }
 
@@ -72,9 +71,6 @@ func (p *path) follow(at End, own bool) *Fault {
 			return nil
 		}
 		return &Fault{n.name, "is passed again and again: the routes form a circle"}
-	}
-	if own {
-		p.passes++
 	}
 	key := tried{int32(at.Node), int32(at.Port), int32(p.flow.To), int32(p.flow.Octets), p.flow.Priority, p.flow.DCQCN}
 	result := p.visits[at]

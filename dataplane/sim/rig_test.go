@@ -170,7 +170,7 @@ func (r *rig) start() {
 	r.tb.Helper()
 	assert.Must(r.tb, r.Learn())
 	for i := range r.flows {
-		if _, _, fault := r.Path(i); fault != nil {
+		if _, fault := r.Path(i); fault != nil {
 			r.tb.Fatalf("flow %d: %s %s", i, fault.Switch, fault.Reason)
 		}
 	}

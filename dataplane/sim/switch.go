@@ -49,6 +49,7 @@ func (f *Fabric) AddSwitch(name string, sw *dataplane.Switch, n int) (number int
 		s.ports = append(s.ports, switchPort{none, c.Prober != nil, c.MaxFrame, c.Classify, c.Name})
 	}
 	sw.LimitSendCalls(1)
+	sw.KeepHeads(headOctets)
 	sw.InTime(f.now)
 	f.nodes = append(f.nodes, node{sw: s})
 	return len(f.nodes) - 1, nil

@@ -7,14 +7,11 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/daemon"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
-	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sim"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
@@ -33,10 +30,10 @@ type fabric struct {
 	ends     map[string]sim.End // of links: one of the two
 	flows    []labFlow          // in the order of sim's
 	slowest  int64              // speed of the slowest link, bit/s
-	passes   int64              // switches that a frame passes at most
 	measured []measuredPort
 	half     []halfEnd
 	looked   dataplane.Snapshot // of Options.Look
+	touched  int64              // octets of memory, when checkMemory asked the machine last
 }
 
 type labSwitch struct {
@@ -82,7 +79,7 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 		return nil, err
 	}
 	for _, add := range []func() error{func() error { return f.addSwitches(o) }, func() error { return f.addHosts(o) },
-		f.connect, f.addFlows, f.addFaults, f.learn, f.checkMemory} {
+		f.connect, f.addFlows, f.addFaults, f.learn} {
 		if err := add(); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
@@ -129,43 +126,6 @@ func (f *fabric) resolve() error {
 		f.switches = append(f.switches, s)
 	}
 	return nil
-}
-
-// checkMemory refuses buffers that flows may fill with more than this machine holds. A page of a buffer is taken when a
-// frame is first written to it.
-func (f *fabric) checkMemory() error {
-	pools, cell := int64(0), int64(0)
-	for _, s := range f.switches {
-		b := &s.config.Buffer
-		pools, cell = pools+b.Lossless.Size+s.config.HeadroomGrowth()+b.Lossy.Size, max(cell, b.Cell)
-	}
-	var machine unix.Sysinfo_t
-	if err := unix.Sysinfo(&machine); err != nil {
-		return err
-	}
-	filled := int64(min(float64(pools), f.mostSent(float64(cell))*float64(f.passes)))
-	if most := int64(machine.Totalram) * int64(machine.Unit); filled > most {
-		return f.topology.Errorf("switches", "their buffers take %d MiB, of which flows may fill %d MiB, and this "+
-			"machine has %d MiB: write smaller ones (buffer: {lossless: …, lossy: …}), fewer switches, or a shorter "+
-			"duration", pools>>20, filled>>20, most>>20)
-	}
-	return nil
-}
-
-// mostSent is how many octets of buffers what all hosts can send takes, in whole cells.
-func (f *fabric) mostSent(cell float64) (octets float64) {
-	shortest := float64(port.MaxFrame)
-	for i := range f.topology.Traffic {
-		t := &f.topology.Traffic[i]
-		if shortest = min(shortest, float64(t.Octets)); t.DCQCN || t.Window > 0 || t.Size > 0 || t.Poisson != "" {
-			shortest = sim.MinOctets // of answers, and of short flows
-		}
-	}
-	inCells := (shortest + cell) / (shortest + frame.WireExtras)
-	for _, speed := range f.speeds {
-		octets += inCells * (float64(speed)/8*Length(f.topology).Seconds() + port.MaxFrame)
-	}
-	return octets
 }
 
 // checkPort refuses a port without a speed, and one that cannot be one in virtual time.
@@ -384,10 +344,9 @@ func (f *fabric) learn() error {
 		return err
 	}
 	for i := range f.flows {
-		fl, passes := &f.flows[i], 0
+		fl := &f.flows[i]
 		var fault *sim.Fault
-		fl.lossless, passes, fault = f.Path(i)
-		if f.passes = max(f.passes, int64(passes)); fault != nil {
+		if fl.lossless, fault = f.Path(i); fault != nil {
 			return f.topology.Errorf("traffic."+fl.Name, "no frame would come from %s to %s: %s %s: correct the "+
 				"links, or the fdb of the switches", fl.from, fl.to, fault.Switch, fault.Reason)
 		}

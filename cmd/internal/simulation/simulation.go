@@ -35,7 +35,8 @@ type Options struct {
 	// Watchdog, where set, gets what the watchdogs of the switches say, with the time of the traffic.
 	Watchdog func(name string, e deadlock.Event)
 
-	real bool // for NewPlan
+	real bool         // for NewPlan
+	left func() int64 // octets of memory that the machine has left; nil: ask it
 }
 
 // parts is how often a run tells how far it is.
@@ -83,7 +84,7 @@ func RunTopology(ctx context.Context, t *config.Topology, o Options) (_ *Report,
 				return nil, fmt.Errorf("interrupted after %v of virtual time", time.Duration(f.Now()-f.Begun()))
 			}
 			done = f.AdvanceBy(until, eventsAtOnce)
-			if err := captures.write(); err != nil {
+			if err := errors.Join(captures.write(), f.checkMemory(o)); err != nil {
 				return nil, err
 			}
 		}
