@@ -89,7 +89,8 @@ func sendCommand() *cobra.Command {
 		Long: `Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the
 port's speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets
 (1514, with the tag, without FCS), rate (bit/s on the wire; default: as much as goes), count (of frames in all), weight
-(1), to (address of its sink), after and for (its time since the load began, such as 100ms), cc (dcqcn);
+(1), to (address of its sink), window (frames on their
+way without an acknowledgement), after and for (its time since the load began, such as 100ms), cc (dcqcn);
 every=N,large=OCTETS makes each N-th frame of another length; on=TIME,off=TIME sends in bursts; arrivals=poisson makes
 the frames of a rate come at random. Flows of one priority take turns. DCQCN slows a flow down as the CNPs of its
 sink say (pfcswitch sink --cc dcqcn). Without --seconds and --count the load ends when all flows have ended.`,
@@ -184,6 +185,8 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 	switch k {
 	case "count":
 		f.Count, err = strconv.ParseUint(v, 10, 64)
+	case "window":
+		f.Window, err = strconv.ParseUint(v, 10, 64)
 	case "rate":
 		f.Rate, err = config.ParseRate(v)
 	case "to":
@@ -195,8 +198,8 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 	case "cc":
 		f.DCQCN, err = parseControl(v)
 	default:
-		err = fmt.Errorf("%q is not a key: they are octets, rate, count, weight, large, every, to, after, for, cc, "+
-			"on, off and arrivals", k)
+		err = fmt.Errorf("%q is not a key: they are octets, rate, count, window, weight, large, every, to, after, "+
+			"for, cc, on, off and arrivals", k)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/ack"
 	"pfcswitch/dataplane/dcqcn"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/sched"
@@ -38,8 +39,8 @@ type flow struct {
 	latency                   *dataplane.Latency // nil with Frames
 	done                      int64              // when the last of Frames came; 0: not yet
 
-	acknowledged uint64 // sequence number up to which the sender knows that frames came
-	toBeAcked    bool   // the receiver's NIC has to send an acknowledgement
+	acks ack.Sender
+	owed ack.Receiver // its NIC has to send an acknowledgement
 
 	control *control // of DCQCN; nil: none
 }
@@ -59,7 +60,7 @@ const (
 // begin makes the flow ready to send. Its first frame leaves up to one frame time late, by the random number r, so that
 // flows with the same start are not in step.
 func (fl *flow) begin(speed int64, r uint64) {
-	fl.wire = int64(frame.WireOctets(fl.Octets))
+	fl.wire, fl.acks.Window = int64(frame.WireOctets(fl.Octets)), fl.Window
 	rate := speed
 	if fl.Rate > 0 {
 		rate = min(rate, fl.Rate)
@@ -86,7 +87,7 @@ func (fl *flow) ended(now int64) bool { return now >= fl.Stop || fl.Frames > 0 &
 // due returns when the flow, which has begun and has not ended, has a frame to send, at time now or later. Never: an
 // acknowledgement has to come first.
 func (fl *flow) due(now int64) int64 {
-	if fl.Window > 0 && fl.sent-fl.acknowledged >= fl.Window {
+	if !fl.acks.Open(fl.sent) {
 		return never
 	}
 	if fl.control != nil {
@@ -109,7 +110,7 @@ func (fl *flow) build(t *transit, i int32, now int64) {
 // answer makes what the receiver of a flow sends: an acknowledgement that says what has come, or a CNP.
 func (fl *flow) answer(t *transit, number uint32, now int64) {
 	if number&notifies == 0 {
-		fl.toBeAcked = false
+		fl.owed.Leaves()
 		number |= acksFlow
 	}
 	fl.fill(t, number, fl.next, now)
@@ -181,7 +182,7 @@ func (s *shard) deliver(h *host, b []byte, octets int) {
 	fl := &s.flows[number&^(acksFlow|notifies)]
 	sequence, sent := binary.BigEndian.Uint64(b[4:]), int64(binary.BigEndian.Uint64(b[12:]))
 	if number&acksFlow != 0 {
-		fl.acknowledged = max(fl.acknowledged, sequence)
+		fl.acks.Acknowledged(sequence)
 		s.sendAtHost(h)
 		return
 	}
@@ -203,8 +204,7 @@ func (s *shard) deliver(h *host, b []byte, octets int) {
 	if s.now > fl.window[0] && s.now <= fl.window[1] {
 		fl.windowOctets += int64(frame.WireOctets(octets))
 	}
-	if fl.Window > 0 && !fl.toBeAcked {
-		fl.toBeAcked = true
+	if fl.Window > 0 && fl.owed.Came() {
 		h.answer(fl.Priority, number)
 		s.sendAtHost(h)
 	}

@@ -12,7 +12,7 @@ import (
 // stateMachines take frames and time and return decisions, so that every rule can be tested as a table and the
 // same code can run under virtual time.
 var stateMachines = append([]string{"dataplane", "dataplane/classify", "dataplane/bridge", "dataplane/sched",
-	"dataplane/trunk", "dataplane/capture", "dataplane/dcqcn", "dataplane/sim"}, leaves...)
+	"dataplane/trunk", "dataplane/capture", "dataplane/ack", "dataplane/dcqcn", "dataplane/sim"}, leaves...)
 
 // sequential packages need no race detector in their tests.
 var sequential = append([]string{"cmd/internal/simulation", "cmd/internal/config", "cmd/internal/paper",

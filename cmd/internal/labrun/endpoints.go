@@ -137,6 +137,9 @@ func (r *run) senderArgs(e *endpoint) []string {
 		if f.Rate > 0 {
 			flow += fmt.Sprintf(",rate=%d", f.Rate)
 		}
+		if f.Unanswered > 0 {
+			flow += fmt.Sprintf(",window=%d", f.Unanswered)
+		}
 		if f.DCQCN {
 			flow += ",cc=dcqcn"
 		}

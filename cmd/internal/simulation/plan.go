@@ -26,6 +26,7 @@ type PlannedFlow struct {
 	Octets      int    // of a frame
 	Size        int64  // payload octets that it has to send; 0: until Stop
 	Frames      uint64 // with Size
+	Unanswered  uint64 // frames on their way without an acknowledgement at most; 0: any number
 }
 
 // NewPlan finds the flows of a topology, those at random as virtual time has them with this seed, and follows their
@@ -43,7 +44,7 @@ func NewPlan(t *config.Topology, seed uint64) (*Plan, error) {
 	for i, fl := range f.flows {
 		c := f.FlowConfig(i)
 		p.Flows = append(p.Flows, PlannedFlow{fl.LabTraffic, fl.from, fl.to, fl.lossless, time.Duration(c.Start),
-			time.Duration(c.Stop), c.Octets, fl.size, c.Frames})
+			time.Duration(c.Stop), c.Octets, fl.size, c.Frames, c.Window})
 	}
 	for name := range f.hosts {
 		_, p.Ports[name] = f.portOf(name)
@@ -99,8 +100,9 @@ func refuseVirtual(t *config.Topology) error {
 	for i := range t.Traffic {
 		l := &t.Traffic[i]
 		switch {
-		case l.Window > 0:
-			return t.Errorf("traffic."+l.Name+".window", "sinks send no acknowledgements, "+advice)
+		case l.Window > 0 && l.Octets < traffic.MinAsking:
+			return t.Errorf("traffic."+l.Name+".octets", "frames that ask for acknowledgements have at least %d on "+
+				"real links: write more, or run the file by pfcswitch sim", traffic.MinAsking)
 		case l.TTL > 0:
 			return t.Errorf("traffic."+l.Name+".ttl", "a bridge takes nothing off a TTL, "+advice)
 		}

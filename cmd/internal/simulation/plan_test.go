@@ -38,8 +38,10 @@ func planned(t *testing.T, text string) (*Plan, error) {
 func TestPlanRefuses(t *testing.T) {
 	const virtual = "so only virtual time has it: remove it, or run the file by pfcswitch sim"
 	for what, want := range map[string]string{
-		"a: {from: h1, to: h2, window: 64KiB}": "6: traffic.a.window: sinks send no acknowledgements, " + virtual,
-		"a: {from: h1, to: h2, ttl: 2}":        "6: traffic.a.ttl: a bridge takes nothing off a TTL, " + virtual,
+		"a: {from: h1, to: h2, window: 64KiB}": "",
+		"a: {from: h1, to: h2, window: 64KiB, octets: 109}": "6: traffic.a.octets: frames that ask for " +
+			"acknowledgements have at least 110 on real links: write more, or run the file by pfcswitch sim",
+		"a: {from: h1, to: h2, ttl: 2}": "6: traffic.a.ttl: a bridge takes nothing off a TTL, " + virtual,
 		"a: {poisson: hadoop, load: 100%, duration: 600s}": "6: traffic.a: more than 2048 flows from h1, which no " +
 			"sender or sink has on real links: write a shorter duration or a smaller load, or run the file by " +
 			"pfcswitch sim",

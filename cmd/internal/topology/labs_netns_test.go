@@ -43,7 +43,7 @@ func TestLabs(t *testing.T) {
 		"examples": examples, "inprocess": inOneProcess, "restart": oneRestarts, "virtual": sameInVirtualTime,
 		"virtualholds": sameHoldsInVirtualTime, "virtualdcqcn": slowedInVirtualTime, "runs": runsInALab,
 		"virtualsizes": sizesInVirtualTime, "virtualfaults": faultsInVirtualTime,
-		"ordinary": unprivilegedUser, "interruptedrun": interruptedRun,
+		"virtualwindows": windowsInVirtualTime, "ordinary": unprivilegedUser, "interruptedrun": interruptedRun,
 	}, map[string]func(*rig){"heldlong": heldLong, "locksup": locksUp, "killed": killedKeeper, "others": foreignSocket})
 }
 

@@ -183,6 +183,24 @@ traffic:
 	}
 }
 
+// windowsInVirtualTime: senders with windows share a link as their windows are, 3 to 1, on links and in virtual time,
+// and nobody is paused: what waits is never more than the windows.
+func windowsInVirtualTime(r *rig) {
+	path, _ := r.file(strings.NewReplacer("preset: roce", "preset: roce, buffer: {lossless: {size: 2MiB}}", "  slow: "+
+		"{from: h1, to: h4, priority: 3, octets: 1514, rate: 20M,", "  large: {from: h1, to: h4, window: 270kB,",
+		"  fast: {from: [h2, h3], to: h4, priority: 3, octets: 1514,", "  small: {from: h2, to: h4, window: 90kB,").
+		Replace(unequal))
+	virtual, onLinks := r.runBoth(path)
+	for what, v := range map[string]*simulation.Report{"virtual time": virtual, "links": onLinks} {
+		shares := sharesOf(v)
+		r.t.Logf("%s: %v, %+v", what, shares, v.Hosts)
+		assert.True(r.t, len(shares) == 2 && math.Abs(shares["h1>h4"]/0.75-1) <= 0.05, "%s: shares %v", what, shares)
+		for _, h := range v.Hosts {
+			assert.Equal(r.t, h.PausedNs[3], 0, "%s: %s was paused", what, h.Name)
+		}
+	}
+}
+
 // sizes are flows of random sizes and some of one size between four hosts.
 const sizes = `
 traffic:

@@ -145,9 +145,13 @@ func (s *sender) answer(m *message, from uint64) bool {
 		}
 		s.answers[m.flow] = *m
 		return true
-	case kindCNP:
+	case kindCNP, kindAck:
 		for _, f := range s.flows {
-			if f.Priority == m.priority && f.id == m.flow && s.sinkOf(&f.Flow) == from {
+			switch {
+			case f.Priority != m.priority || f.id != m.flow || s.sinkOf(&f.Flow) != from:
+			case m.kind == kindAck:
+				f.acks.Acknowledged(m.sequence)
+			default:
 				f.notified(runner.Now())
 			}
 		}

@@ -95,6 +95,9 @@ func (f *Flow) check() error {
 			f.Large, f.Every)
 	case f.Weight < 1:
 		return fmt.Errorf("priority %d: weight %d: it has to be at least 1", f.Priority, f.Weight)
+	case f.Window > 0 && (f.Replay != nil || min(f.Octets, cmp.Or(f.Large, f.Octets)) < MinAsking):
+		return fmt.Errorf("priority %d: with a window frames have at least %d octets, to ask for acknowledgements",
+			f.Priority, MinAsking)
 	case f.After < 0 || f.Lasts < 0:
 		return fmt.Errorf("priority %d: it starts after %v and lasts %v: times cannot be negative", f.Priority, f.After,
 			f.Lasts)

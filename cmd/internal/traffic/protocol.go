@@ -18,6 +18,7 @@ const (
 	kindFin           // a sender's total of a flow
 	kindFinAck        // the sink's totals of the flow
 	kindCNP           // the sink saw congestion on the flow
+	kindAck           // what of a flow with a window has come
 )
 
 // Addresses of the packets: the benchmarking range of RFC 2544, and an unused port.
@@ -36,6 +37,9 @@ const (
 // minMessage is the shortest frame with a whole message, octets without FCS, with a tag.
 const minMessage = frame.HeaderOctets + frame.TagOctets + ipOctets + udpOctets + messageOctets
 
+// MinAsking is the shortest frame of a flow with a window.
+const MinAsking = minMessage
+
 // minRaw is the shortest test frame: the shortest of Ethernet (802.3 4.4.2), without FCS.
 const minRaw = 60
 
@@ -51,7 +55,7 @@ var errNotTestFrame = errors.New("traffic: not a test frame")
 //	 1 octet   version
 //	 1 octet   kind
 //	 1 octet   priority of the flow
-//	 1 octet   zero
+//	 1 octet   1: the sender waits for acknowledgements; else 0
 //	 4 octets  flow
 //	 8 octets  sequence number, from 0
 //	 8 octets  time of sending, ns of CLOCK_REALTIME
@@ -60,6 +64,7 @@ var errNotTestFrame = errors.New("traffic: not a test frame")
 type message struct {
 	kind                            kind
 	short                           bool // sequence and time are low bits only: see complete
+	asks                            bool // for acknowledgements
 	priority                        uint8
 	flow                            uint32
 	sequence, time, total           uint64
@@ -68,7 +73,9 @@ type message struct {
 
 func (m *message) encode(b []byte) {
 	binary.BigEndian.PutUint32(b, magic)
-	b[4], b[5], b[6], b[7] = version, byte(m.kind), m.priority, 0
+	if b[4], b[5], b[6], b[7] = version, byte(m.kind), m.priority, 0; m.asks {
+		b[7] = 1
+	}
 	binary.BigEndian.PutUint32(b[8:], m.flow)
 	for i, v := range [...]uint64{m.sequence, m.time, m.total, m.received, m.reordered, m.duplicated} {
 		binary.BigEndian.PutUint64(b[12+8*i:], v)
@@ -98,8 +105,8 @@ func parse(b []byte) (message, frame.Header, error) {
 		return message{}, h, errNotTestFrame
 	}
 	v := func(i int) uint64 { return binary.BigEndian.Uint64(m[12+8*i:]) }
-	return message{kind: kind(m[5]), priority: m[6], flow: binary.BigEndian.Uint32(m[8:]), sequence: v(0), time: v(1),
-		total: v(2), received: v(3), reordered: v(4), duplicated: v(5)}, h, nil
+	return message{kind: kind(m[5]), priority: m[6], asks: m[7]&1 != 0, flow: binary.BigEndian.Uint32(m[8:]),
+		sequence: v(0), time: v(1), total: v(2), received: v(3), reordered: v(4), duplicated: v(5)}, h, nil
 }
 
 // An addressing has the addresses, the tag and the length of a frame.

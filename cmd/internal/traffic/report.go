@@ -214,7 +214,7 @@ func (s *sender) behind() float64 {
 
 // allowed is the load in bits that speed and flows allowed. A flow with a rate offers nothing while it is paused, also
 // where another flow goes on. A saturated flow on a port without a speed allows nothing that can be missed. Of a flow
-// with a count, what it has sent was allowed: how long it takes depends on the others.
+// with a count or a window, what it has sent was allowed: how long it takes depends on the others.
 func (s *sender) allowed() float64 {
 	begin, end := s.startNs+s.elapsed, s.startNs
 	var offered float64
@@ -226,7 +226,7 @@ func (s *sender) allowed() float64 {
 		}
 		lasted := f.on(max(0, until-from))
 		begin, end = min(begin, from), max(end, until)
-		if f.Count > 0 {
+		if f.Count > 0 || f.Window > 0 {
 			offered += float64(f.octets+f.sent*frame.WireExtras) * 8
 			continue
 		}

@@ -111,7 +111,7 @@ func (s *sender) load(ctx context.Context) error {
 		now, wall = runner.ClockPair()
 		s.lateness.update(now)
 		if s.source.controlled {
-			s.readRings() // CNPs
+			s.readRings() // CNPs and acknowledgements
 		}
 		if s.source.next(now) == 0 {
 			if s.ended(now) {
@@ -187,8 +187,9 @@ func (s *sender) down() error {
 	return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
 }
 
-// sleep sleeps until a frame may be sent. Where everything is paused, a MAC Control frame ends the sleep. Where tokens
-// are missing, nothing ends it: control frames are read before the next send call, and pauses count from their arrival.
+// sleep sleeps until a frame may be sent. Where everything is paused, a MAC Control frame ends the sleep, and where a
+// flow has a window, an acknowledgement. Where tokens are missing, nothing ends it: control frames are read before the
+// next send call, and pauses count from their arrival.
 func (s *sender) sleep(now, end int64) error {
 	if err := s.replayError(); err != nil {
 		return err
@@ -202,7 +203,7 @@ func (s *sender) sleep(now, end int64) error {
 	}
 	until = min(until, now+int64(50*time.Millisecond))
 	d := max(time.Duration(until-now), minimumSleep)
-	if !s.source.held() {
+	if !s.source.held() && !s.source.windowed {
 		port.Sleep(d)
 	} else if s.poller.Poll(d) == port.Failed {
 		return s.down()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/ack"
 	"pfcswitch/dataplane/dcqcn"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -81,6 +82,7 @@ type sinkFlow struct {
 	marked   uint64
 	cnps     uint64
 	point    dcqcn.NotificationPoint
+	owed     ack.Receiver
 }
 
 type sink struct {
@@ -107,6 +109,8 @@ type sink struct {
 	heldAt       int64         // ns of the clock at which the sink last held its peer
 	backlog      sched.Backlog // with Block.Rate
 	interval     int64         // ns between two CNPs of a flow
+	asked        bool          // a sender waits for acknowledgements
+	owed         []owed        // those that have to be sent
 }
 
 // budget limits the rate of reading, in frames a second.
@@ -194,10 +198,11 @@ func (s *sink) run(ctx context.Context) error {
 		s.readControl(now)
 		s.refreshFDB(now)
 		n := s.readRing(port.Lossless, now) + s.readRing(port.Other, now)
+		s.acknowledge(now)
 		if n > len(s.frames)/2 {
 			continue
 		}
-		if n > 0 || s.read.rate > 0 {
+		if n > 0 && !s.asked || s.read.rate > 0 {
 			port.Sleep(pause)
 			continue
 		}
@@ -349,6 +354,9 @@ func (s *sink) data(m *message, h *frame.Header, received *port.Frame, now int64
 	m.complete(f.next, stamp)
 	f.record(&f.tracker, m.sequence, len(received.Data)+frame.FCSOctets)
 	f.count(m.sequence)
+	if m.asks && f.owed.Came() {
+		s.asked, s.owed = true, append(s.owed, owed{*h, m.priority, m.flow, f})
+	}
 	f.latency.Record(stamp - int64(m.time))
 	f.last = now
 	if f.stamp != 0 {
@@ -422,6 +430,27 @@ func (s *sink) notify(h *frame.Header, m *message) {
 	s.send(addressing{destination: h.Src, tagged: h.Tagged, dscp: dcqcn.DSCP,
 		tci: frame.MakeTCI(dcqcn.Priority, false, h.TCI.VID())}, message{kind: kindCNP, priority: m.priority,
 		flow: m.flow})
+}
+
+// An owed acknowledgement is one of a flow whose frames have come with this header.
+type owed struct {
+	header   frame.Header
+	priority uint8
+	number   uint32
+	flow     *sinkFlow
+}
+
+// acknowledge sends the acknowledgements that are owed, in the priorities of their flows. A paused one waits.
+func (s *sink) acknowledge(now int64) {
+	paused := s.peer.Paused(now)
+	s.owed = slices.DeleteFunc(s.owed, func(o owed) bool {
+		if paused>>o.priority&1 != 0 {
+			return false
+		}
+		o.flow.owed.Leaves()
+		s.answer(&o.header, message{kind: kindAck, priority: o.priority, flow: o.number, sequence: o.flow.next})
+		return true
+	})
 }
 
 func (s *sink) send(e addressing, m message) {

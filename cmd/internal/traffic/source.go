@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/ack"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sched"
@@ -23,6 +24,7 @@ type Flow struct {
 	Rate     int64  // bit/s on the wire; 0: as much as the port lets through
 	Count    uint64 // frames that it sends in all; 0: any number
 	DCQCN    bool   // it obeys the CNPs of its sink
+	Window   uint64 // frames on their way without an acknowledgement at most; 0: any number
 	Weight   int    // share of the port among the priorities that have frames: that of the first flow of a priority
 
 	To    uint64        // address of its sink; 0: that of the sender
@@ -77,7 +79,8 @@ type source struct {
 	}
 	blocked     int64 // ns in which pauses held all that there was to send
 	blockedFrom int64
-	controlled  bool  // a flow has DCQCN
+	controlled  bool  // a flow obeys what its sink says
+	windowed    bool  // by acknowledgements, for which it waits
 	retry       int64 // next look, where nothing can go
 	maxFrames   int   // frames of the next send call
 
@@ -140,16 +143,17 @@ type flowState struct {
 	large    []byte   // likewise, of those with the other length
 	at       int      // of the message in a frame
 	control  *control // of DCQCN; nil: none
+	acks     ack.Sender
 	arrivals arrivals // with Poisson
 }
 
 // newFlow makes the heads of a flow's frames, all with the addresses and the tag of e.
 func newFlow(f Flow, e addressing) *flowState {
-	st := &flowState{Flow: f, id: rand.Uint32(), at: e.messageAt()}
+	st := &flowState{Flow: f, id: rand.Uint32(), at: e.messageAt(), acks: ack.Sender{Window: f.Window}}
 	if f.Replay != nil {
 		return st
 	}
-	m := message{kind: kindData, priority: f.Priority, flow: st.id}
+	m := message{kind: kindData, asks: f.Window > 0, priority: f.Priority, flow: st.id}
 	e.octets = f.Octets
 	st.head = e.head(m)
 	if e.octets = f.Large; f.Every > 0 {
@@ -200,6 +204,9 @@ func (f *flowState) ended(now int64) bool {
 
 // due returns when the frame after the planned ones may go, at now or later.
 func (f *flowState) due(now int64) int64 {
+	if !f.acks.Open(f.sent + f.planned) {
+		return math.MaxInt64
+	}
 	if at, decided := f.shapedDue(now); decided {
 		return at
 	}
@@ -231,7 +238,8 @@ func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *sourc
 		}
 		longest = max(longest, f.longest())
 		f.start(c.Speed, now)
-		s.controlled = s.controlled || f.DCQCN
+		s.windowed = s.windowed || f.Window > 0
+		s.controlled = s.controlled || s.windowed || f.DCQCN
 	}
 	for q := range s.queues {
 		slices.SortStableFunc(s.queues[q].flows, func(a, b *flowState) int { return cmp.Compare(a.After, b.After) })
