@@ -177,7 +177,12 @@ func (im *importer) parse() *config.Config {
 	var faults *config.Errors
 	if errors.As(err, &faults) {
 		for _, e := range faults.List {
-			im.fail(im.origin(e.Key), "%s", e.Text)
+			if at := im.origin(e.Key); at != (Place{}) {
+				im.fail(at, "%s", e.Text)
+				continue
+			}
+			im.fail(Place{Table: "PORT"}, "together the ports are too much for one switch: take some down, or lower "+
+				"their speed (%s: %s)", e.Key, e.Text)
 		}
 	} else if err != nil {
 		im.fail(Place{}, "%v", err)
@@ -185,7 +190,7 @@ func (im *importer) parse() *config.Config {
 	return c
 }
 
-// origin is the place that a key, or the nearest key above it, was made of.
+// origin is the place that a key, or the nearest key above it, was made of; none for what follows from all ports.
 func (im *importer) origin(key string) Place {
 	for key != "" {
 		if at, ok := im.from[key]; ok {
@@ -278,7 +283,7 @@ func (im *importer) portOf(r *row, name string) *port {
 		r.read = true
 		return im.ports[i]
 	case im.down[name]:
-		im.leaveRow(r, "%s is left out, as its admin_status is down", name)
+		im.leaveRow(r, "%s is left out, as its admin_status is not up", name)
 	case strings.HasPrefix(name, "Ethernet"):
 		im.fail(r.at, "PORT has no %q: add it there, or name another", name)
 	case strings.HasPrefix(name, "PortChannel"):

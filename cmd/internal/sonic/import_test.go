@@ -2,6 +2,7 @@ package sonic
 
 import (
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func samples(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := read(t, "testdata/*.json", 4)
-	maps.Copy(all, read(t, publicFiles, 3))
+	maps.Copy(all, read(t, publicFiles, 4))
 	return all
 }
 
@@ -164,6 +165,29 @@ func TestFaults(t *testing.T) {
 	} {
 		_, err := Import("f", []byte(text))
 		assert.True(t, err != nil && strings.HasPrefix(err.Error(), want), "%s\ngives %v\nwant  %s", text, err, want)
+	}
+}
+
+// What no single field says, but all ports together, is told at the ports, with the key that has no room.
+func TestTooManyPorts(t *testing.T) {
+	for _, tt := range []struct {
+		ports, speed int
+		want         string
+	}{
+		{300, 1_000, "(ports: 300 ports: a switch has at most 256"},
+		{96, 400_000, "(buffer.cell: 256B: the pools would have"},
+		{256, 400_000, "(buffer.lossless.size: auto would be"},
+	} {
+		var ports, maps []string
+		for i := range tt.ports {
+			ports = append(ports, fmt.Sprintf(`"Ethernet%d": {"admin_status": "up", "speed": "%d"}`, i, tt.speed))
+			maps = append(maps, fmt.Sprintf(`"Ethernet%d": {"pfc_enable": "3,4"}`, i))
+		}
+		_, err := Import("f", fmt.Appendf(nil, `{"PORT": {%s}, "PORT_QOS_MAP": {%s}}`, strings.Join(ports, ","),
+			strings.Join(maps, ",")))
+		const place = "f: PORT: together the ports are too much for one switch: take some down, or lower their speed "
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), place+tt.want), "%d ports of %dM: %v", tt.ports,
+			tt.speed, err)
 	}
 }
 

@@ -139,7 +139,7 @@ type group struct {
 }
 
 // listed writes what is left as comments. Keys with the same field and reason stand in one entry, with commas as in
-// SONiC's own keys.
+// SONiC's own keys, and so do fields of the same keys with one reason.
 func listed(left []Left) string {
 	var groups []*group
 	for _, l := range left {
@@ -154,13 +154,29 @@ func listed(left []Left) string {
 			groups[i].keys = append(groups[i].keys, key)
 		}
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int { return strings.Compare(a.Table, b.Table) })
 	text := ""
-	for _, g := range groups {
+	for _, g := range joined(groups) {
 		at := Place{g.Table, strings.Join(g.keys, ","), g.Field}
 		text += wrapped(at.String() + ": " + g.Why)
 	}
 	return text
+}
+
+// joined joins the fields of groups with the same keys and reason, and sorts the groups by table.
+func joined(groups []*group) (all []*group) {
+	for _, g := range groups {
+		i := slices.IndexFunc(all, func(other *group) bool {
+			return g.Table == other.Table && g.Why == other.Why && g.Field != "" && other.Field != "" &&
+				slices.Equal(g.keys, other.keys)
+		})
+		if i < 0 {
+			all = append(all, g)
+		} else {
+			all[i].Field += "," + g.Field
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *group) int { return strings.Compare(a.Table, b.Table) })
+	return all
 }
 
 const columns = 110

@@ -42,7 +42,7 @@ func (im *importer) readPorts() {
 		}
 	}
 	if len(im.ports) == 0 {
-		im.fail(Place{Table: "PORT"}, "there is no port that is up: add one")
+		im.fail(Place{Table: "PORT"}, "there is no port that is up: add one, or write admin_status up at one")
 	}
 }
 
