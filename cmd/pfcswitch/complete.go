@@ -19,8 +19,11 @@ func registerCompletion(c *cobra.Command, flag string, f cobra.CompletionFunc) {
 }
 
 // completeSocket offers the switches that run here.
-func completeSocket(c *cobra.Command) {
-	registerCompletion(c, "socket", func(_ *cobra.Command, _ []string, typed string) ([]string,
+func completeSocket(c *cobra.Command) { completeRunning(c, "socket") }
+
+// completeRunning offers the same for another flag.
+func completeRunning(c *cobra.Command, flag string) {
+	registerCompletion(c, flag, func(_ *cobra.Command, _ []string, typed string) ([]string,
 		cobra.ShellCompDirective) {
 		if strings.Contains(typed, "/") {
 			return nil, cobra.ShellCompDirectiveDefault

@@ -15,10 +15,10 @@ func webCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "web",
 		Short: "show several switches on one page",
-		Long: `Serves a page with all switches of a lab, until SIGINT or SIGTERM. It only reads. A switch is named
-by the path of its control socket, which has a slash, or by host:port of its metrics; without --switch the page
-shows all that run here.`,
-		Example: "  pfcswitch web\n  pfcswitch web --switch /run/pfcswitch/leaf1.sock --switch 172.20.20.3:9808",
+		Long: `Serves a page with all switches of a lab, until SIGINT or SIGTERM. It only reads. A switch has a name
+where it runs here, or is at the path of its control socket, which has a slash, or at host:port of its metrics. Without
+--switch the page shows all that run here.`,
+		Example: "  pfcswitch web\n  pfcswitch web --switch leaf1 --switch 172.20.20.3:9808",
 		Args:    checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			m, err := config.ParseMetrics(o.Listen, o.Security, o.Hosts)
@@ -35,5 +35,6 @@ shows all that run here.`,
 	f.StringArrayVar(&o.Switches, "switch", nil, "a `switch` to show (repeatable)")
 	f.StringVar(&o.Security, "web-config", "", "file with certificate and passwords, of Prometheus' exporter-toolkit")
 	f.StringArrayVar(&o.Hosts, "host", nil, "a `name` with a dot by which browsers may reach the page (repeatable)")
+	completeRunning(c, "switch")
 	return c
 }

@@ -22,7 +22,7 @@ func TestWebRefuses(t *testing.T) {
 		"--switch a:0":                              "is no switch",
 		"--switch a:http":                           "is no switch",
 		"--switch a?b:80":                           "is no switch",
-		"--switch leaf1":                            `"leaf1" is no switch: write host:port`,
+		"--switch no-such":                          "by the name no-such (looked for no-such.sock in ",
 		"--switch 127.0.0.1:1 --switch 127.0.0.1:1": "stands twice",
 		"--switch " + file:                          "is a file, not a socket",
 		"--web-config /no/such.yml --switch 127.0.0.1:1": "/no/such.yml",

@@ -136,6 +136,12 @@ func TestPageIsSmallAndAlone(t *testing.T) {
 	}
 }
 
+// The large figures, which are green where nothing was lost, are not there before a switch has answered.
+func TestNothingIsGreenBeforeAnAnswer(t *testing.T) {
+	page := assert.Got(io.ReadAll(ask(handler(t, Config{}), http.MethodGet, "/").Body)).Must(t)
+	assert.Contains(t, string(page), `<div id="figures" hidden>`, "the page before its first numbers")
+}
+
 // A browser that has the current page gets 304.
 func TestPageIsKept(t *testing.T) {
 	h := handler(t, Config{})

@@ -18,19 +18,26 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// SwitchAt returns the switch at an address: host:port of its metrics, or the path of its control socket, which has a
-// slash.
+// SwitchAt returns the switch at an address: host:port of its metrics, the path of its control socket, which has a
+// slash, or the name of one that runs here.
 func SwitchAt(address string) (Switch, error) {
 	if strings.Contains(address, "://") {
 		return Switch{}, fmt.Errorf("%q is a URL: write host:port alone, or the path of a control socket", address)
+	}
+	if address != "" && !strings.Contains(address, ":") {
+		path, err := api.Find(address)
+		if err != nil {
+			return Switch{}, err
+		}
+		address = path
 	}
 	if strings.Contains(address, "/") {
 		return newSwitch(strings.TrimSuffix(filepath.Base(address), ".sock"), "unix", address, "pfcswitch"), nil
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || !namesHost(host) || !namesPort(port) {
-		return Switch{}, fmt.Errorf("%q is no switch: write host:port of its metrics, such as 192.0.2.7:9808, or the "+
-			"path of its control socket", address)
+		return Switch{}, fmt.Errorf("%q is no switch: write host:port of its metrics, such as 192.0.2.7:9808, the "+
+			"path of its control socket, or the name of one that runs here", address)
 	}
 	return newSwitch(address, "tcp", address, address), nil
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -91,13 +92,23 @@ func TestAt(t *testing.T) {
 	for address, want := range map[string]bool{
 		"192.0.2.7:9808": true, "[2001:db8::1]:9808": true, "[fe80::1%eth0]:9808": true, "leaf1:1": true,
 		"leaf-1.example.:65535": true, "/run/a b.sock": true, "./x": true,
-		"": false, "leaf1": false, ":9808": false, "leaf1:": false, "leaf1:0": false, "leaf1:65536": false,
+		"": false, "no-such-switch": false, ":9808": false, "leaf1:": false, "leaf1:0": false, "leaf1:65536": false,
 		"leaf1:-1": false, "a b:9808": false, "a b:99999": false,
 		"-a:9808": false, "http://x/": false, "http://x:9808": false, "a@b:9808": false, "a\n:9808": false,
 	} {
 		_, err := SwitchAt(address)
 		assert.True(t, (err == nil) == want, "%q: %v", address, err)
 	}
+}
+
+// A switch that runs here may be called by its name, as for -s.
+func TestAtName(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	assert.Must(t, os.Mkdir(filepath.Join(dir, "pfcswitch"), 0o700))
+	assert.Must(t, os.WriteFile(filepath.Join(dir, "pfcswitch", "web-here.sock"), nil, 0o600))
+	sw := assert.Got(SwitchAt("web-here")).Must(t)
+	assert.Equal(t, sw.Label, "web-here", "label")
 }
 
 // A missing switch gives a plain error.
