@@ -4,8 +4,8 @@
 #   scripts/package/build.sh FOLDER
 #
 # Its maintainer is who builds it, by DEBFULLNAME and DEBEMAIL, as for the tools of Debian. Without them the address is
-# one of a domain that nobody can have. The version is the newest of CHANGELOG.md; where the commit has not its tag,
-# time and hash of the commit follow.
+# one of a domain that nobody can have. The version is the newest of CHANGELOG.md; where the commit has no tag, time and
+# hash of the commit follow. The tag of a release has to be that version.
 set -euo pipefail
 output=$(mkdir -p "${1:?write build.sh FOLDER}" && cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -21,8 +21,13 @@ maintainer="${DEBFULLNAME:-pfcswitch authors} <${DEBEMAIL:-noreply@example.org}>
 date=$(date -u +%Y-%m-%d)
 if commit=$(git rev-parse --short=8 HEAD 2>/dev/null); then # not in the source of a release without its history
   date=$(git log -1 --format=%cs)
-  git tag --points-at HEAD | grep -qxF "v$version" ||
+  tags=$(git tag --points-at HEAD --list 'v[0-9]*')
+  if [[ -z $tags ]]; then
     version+=+$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M%S).$commit
+  elif ! grep -qxF "v$version" <<<"$tags"; then
+    echo "the commit has the tag" $tags "and the newest version of CHANGELOG.md is $version: give both the same" >&2
+    exit 1
+  fi
 fi
 SOURCE_DATE_EPOCH=$(date -ud "$date" +%s)
 architecture=$(dpkg --print-architecture)
@@ -37,7 +42,7 @@ install -D -m 644 -t "$tree/usr/lib/systemd/system" scripts/systemd/pfcswitch@.s
 install -D -m 644 scripts/package/lintian-overrides "$tree/usr/share/lintian/overrides/pfcswitch"
 install -m 644 scripts/package/copyright "$docs/copyright"
 
-go build -tags man -ldflags="-X pfcswitch/cmd/internal/api.release=v$version" -o "$work/man" ./cmd/pfcswitch
+CGO_ENABLED=0 go build -trimpath -tags man -ldflags="-X pfcswitch/cmd/internal/api.release=v$version" -o "$work/man" ./cmd/pfcswitch
 "$work/man" man "$man"
 gzip -9n "$man"/*
 complete() { install -D -m 644 <("$program" completion "$1") "$tree/usr/share/$2"; }

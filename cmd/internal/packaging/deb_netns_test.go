@@ -54,6 +54,24 @@ chroot "$DIR/system" /bin/sh -ec '
 '
 `
 
+// release makes version 9.9.9 in a clone with the scripts of this tree: first under a wrong tag, then under its own.
+const release = `set -e
+git clone -q --depth 1 "file://$PWD" "$DIR/clone"
+cp -a scripts "$DIR/clone/"
+cd "$DIR/clone"
+sed -i 's/^## \[Unreleased\]/&\n\n## [9.9.9] - 2026-11-28/' scripts/package/CHANGELOG.md
+git -c user.name=a -c user.email=a@example.org commit -qam 9.9.9
+git tag v9.9.8
+! scripts/package/build.sh "$DIR" 2>&1 || echo "is built"
+git tag -d v9.9.8 >/dev/null
+git tag v9.9.9
+package=$(scripts/package/build.sh "$DIR")
+basename "$package"
+dpkg-deb -x "$package" "$DIR/released"
+"$DIR/released/usr/bin/pfcswitch" version | cut -d ' ' -f 1,2
+zcat "$DIR/released/usr/share/doc/pfcswitch/changelog.gz" | head -n 1
+`
+
 // The package is as Debian wants it, and comes and goes without a trace but the user's own files.
 func TestDebianPackage(t *testing.T) {
 	labtest.Require(t)
@@ -87,6 +105,16 @@ func TestDebianPackage(t *testing.T) {
 			dpkg-deb --fsys-tarfile "$package" | tar xO ./usr/share/doc/pfcswitch/changelog.gz | zcat | grep -m1 "^ -- "`)
 		assert.True(t, strings.HasPrefix(said, "Ada Byron <ada@example.org>\n -- Ada Byron <ada@example.org>  "),
 			"by DEBFULLNAME and DEBEMAIL the maintainer is\n%s", said)
+	})
+	t.Run("released", func(t *testing.T) {
+		t.Parallel()
+		if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
+			t.Skip("this is not a clone, which alone has tags")
+		}
+		architecture := strings.Split(filepath.Base(path), "_")[2]
+		assert.Equal(t, script(release), "the commit has the tag v9.9.8 and the newest version of CHANGELOG.md is "+
+			"9.9.9: give both the same\npfcswitch_9.9.9_"+architecture+"\npfcswitch v9.9.9\n"+
+			"pfcswitch (9.9.9) unstable; urgency=medium\n", "a release")
 	})
 	t.Run("lintian", func(t *testing.T) {
 		t.Parallel()
