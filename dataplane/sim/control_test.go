@@ -130,10 +130,8 @@ func (r *rig) notified(sw int) {
 			"flow %d: %+v", i, v)
 		assert.True(r.tb, v.Rate < fast, "flow %d: nothing slows it down", i)
 	}
-	var v dataplane.Snapshot
-	r.switches[sw].Snapshot(&v, r.now)
 	set, cnps := uint64(0), uint64(0)
-	for _, p := range v.Ports {
+	for _, p := range r.look(sw).Ports {
 		set += p.Counters.Marked[lossless]
 		cnps += p.Counters.QueueSent[6]
 	}

@@ -104,9 +104,7 @@ func TestBackPressure(t *testing.T) {
 				least = v.Received
 			}
 		}
-		var v dataplane.Snapshot
-		r.switches[sw].Snapshot(&v, r.now)
-		drops, _ := v.Losses()
+		drops, _ := r.look(sw).Losses()
 		t.Logf("way %d, %d ns: received by flow %d to %d; lost %d; hosts %+v, ports %+v", c.way, c.delay, least, most,
 			lost, host, port)
 		assert.True(t, drops == 0 && lost == host.GivenUp && port.HeldNs != 0,
@@ -133,9 +131,7 @@ func TestGivenUp(t *testing.T) {
 		r.balanced()
 		host, _ := r.sentBy(senders)
 		lost := r.Flow(0).Sent - r.Flow(0).Received + r.Flow(1).Sent - r.Flow(1).Received
-		var v dataplane.Snapshot
-		r.switches[sw].Snapshot(&v, r.now)
-		if drops, _ := v.Losses(); drops != 0 || lost != host.GivenUp || (host.GivenUp > 0) != want ||
+		if drops, _ := r.look(sw).Losses(); drops != 0 || lost != host.GivenUp || (host.GivenUp > 0) != want ||
 			r.Flow(0).Reordered+r.Flow(0).Duplicated != 0 {
 			t.Errorf("way %d: %d lost, %d by the switch; hosts %+v", way, lost, drops, host)
 		}
