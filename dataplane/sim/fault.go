@@ -53,9 +53,20 @@ func (f *Fabric) startFaults() {
 	}
 }
 
+// inForce tells what the faults of one kind at one end that are on come to: the least of their rates.
+func (f *Fabric) inForce(kind FaultKind, at End) (on bool, rate int64) {
+	for i := range f.faults {
+		if fa := &f.faults[i]; fa.on && fa.Kind == kind && fa.At == at && (!on || fa.Rate < rate) {
+			on, rate = true, fa.Rate
+		}
+	}
+	return on, rate
+}
+
 // change begins or ends a fault, and arranges the next change.
 func (f *Fabric) change(i int) {
 	fa := &f.faults[i]
+	wasOn, was := f.inForce(fa.Kind, fa.At)
 	fa.on = !fa.on
 	switch {
 	case fa.on && fa.Stop < never-f.begun:
@@ -64,16 +75,20 @@ func (f *Fabric) change(i int) {
 		fa.Start, fa.Stop = fa.Start+fa.Every, fa.Stop+fa.Every
 		f.events.add(f.begun+fa.Start, change, int32(i))
 	}
+	on, rate := f.inForce(fa.Kind, fa.At)
+	if on == wasOn && rate == was {
+		return
+	}
 	if fa.Kind == Flap {
-		f.setLink(fa.At, !fa.on)
+		f.setLink(fa.At, !on)
 		return
 	}
 	h := f.nodes[fa.At.Node].host
 	switch {
 	case fa.Kind == Storm:
-		h.hold(macctl.CauseTrunk, fa.on) // for the longest time
-	case fa.on:
-		h.backlog.Start(fa.Rate, f.now)
+		h.hold(macctl.CauseTrunk, on) // for the longest time
+	case on:
+		h.backlog.Start(rate, f.now)
 	default:
 		h.backlog.Start(0, f.now)
 		h.update(f.now)

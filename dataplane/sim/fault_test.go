@@ -82,6 +82,29 @@ func TestStormOfAHost(t *testing.T) {
 	assert.True(t, r.xoffs(sw) != 0, "the switch has not held the sender")
 }
 
+// Of faults of one kind at one end the others go on when one ends: a storm, a slow host of the least rate, and a link
+// that is down.
+func TestFaultsOverlap(t *testing.T) {
+	for _, tt := range []struct {
+		kind        FaultKind
+		rate        int64
+		least, most int64 // bit/s in 100 ms
+	}{{Storm, 0, 18 * gigabit / 100, 25 * gigabit / 100}, {Slow, gigabit / 10, 26 * gigabit / 100, 30 * gigabit / 100},
+		{Flap, 0, 18 * gigabit / 100, 22 * gigabit / 100}} {
+		r, _, _, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 100 * ms})
+		for _, c := range []FaultConfig{{Start: 10 * ms, Stop: 90 * ms, Rate: tt.rate}, {Start: 20 * ms, Stop: 30 * ms,
+			Rate: 2 * tt.rate}, {Start: 40 * ms, Stop: 50 * ms, Rate: tt.rate}} {
+			c.Kind, c.At = tt.kind, End{to, 0}
+			assert.Must(t, r.AddFault(c))
+		}
+		r.start()
+		assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
+		r.balanced()
+		v := r.Flow(0).Rate
+		assert.True(t, v >= tt.least && v <= tt.most, "fault %d: %d bit/s, want %d to %d", tt.kind, v, tt.least, tt.most)
+	}
+}
+
 // A storm for ever ends the run, with the frames that it holds.
 func TestStormForEver(t *testing.T) {
 	r, _, _, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 10 * ms})

@@ -33,6 +33,18 @@ func (r *run) addFaults() error {
 	return nil
 }
 
+// checkFlaps refuses links that flap where the program is missing that takes them down.
+func (r *run) checkFlaps() error {
+	for i := range r.topology.Faults {
+		f := &r.topology.Faults[i]
+		if _, err := exec.LookPath("ip"); f.Flap != "" && err != nil {
+			return r.topology.Errorf("faults."+f.Name+".flap", "ip, which takes the link down, is not there: install "+
+				"iproute2, or run the file by pfcswitch sim")
+		}
+	}
+	return nil
+}
+
 // faultArgs are the arguments of the sink with a fault. One without a duration lasts as long as the sink.
 func (r *run) faultArgs(f *config.LabFault) []string {
 	lasts := cmp.Or(f.Duration, r.length+abandonedTime)

@@ -62,7 +62,7 @@ func Run(ctx context.Context, file string, o Options) (_ *simulation.Report, err
 	if r.plan, err = simulation.NewPlan(t, o.Seed); err != nil {
 		return nil, err
 	}
-	if err := r.addEndpoints(); err != nil {
+	if err := errors.Join(r.addEndpoints(), r.checkFlaps()); err != nil {
 		return nil, err
 	}
 	r.ended = make(chan *endpoint, len(r.senders)+len(r.sinks))

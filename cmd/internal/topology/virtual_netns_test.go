@@ -329,12 +329,15 @@ traffic:
 // refusedRuns: a run that cannot be says why, with file, line and key where the file is at fault, and changes nothing.
 func refusedRuns(r *rig) {
 	path, name := r.file(pair)
+	programs := "PATH=" + os.Getenv("PATH")
 	refused := func(want, file, text string) {
 		r.t.Helper()
 		if text != "" {
 			must(r.t, os.WriteFile(file, []byte("name: "+name+"\n"+text), 0o644))
 		}
-		out, err := r.command("lab", "run", file).CombinedOutput()
+		cmd := r.command("lab", "run", file)
+		cmd.Env = append(cmd.Env, programs)
+		out, err := cmd.CombinedOutput()
 		assert.True(r.t, fmt.Sprint(err) == "exit status 2" && strings.Contains(string(out), want),
 			"lab run: %v, %s; want status 2 and %q", err, out, want)
 	}
@@ -348,6 +351,11 @@ func refusedRuns(r *rig) {
 		"h2: {nic: true, addresses: [10.0.0.2/24]}", 1)+flow)
 	refused("traffic.f: no frame would come from h1 to h2", path, strings.Replace(links, `"s1:p2"]`,
 		`"s1:p2"], flood: off, learning: false`, 1)+flow)
+	was := programs
+	programs = "PATH=" + r.t.TempDir()
+	refused(path+":6: faults.x.flap: ip, which takes the link down, is not there", path, links+flow+
+		"faults: {x: {flap: l1}}\n")
+	programs = was
 	r.checkNothingLeft(name)
 
 	must(r.t, os.WriteFile(path, []byte("name: "+name+"\n"+links+flow), 0o644))
