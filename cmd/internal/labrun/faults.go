@@ -78,20 +78,34 @@ func (r *run) startFlaps(ctx context.Context) (wait func() error) {
 
 // runFlap takes a link down and up again, as often as its fault says while there is traffic, and at last when ctx ends.
 func (r *run) runFlap(ctx context.Context, f *config.LabFault, ended chan<- error) {
-	end := r.flappingEnd(f.Flap)
 	var err error
 	for at := f.Start; at < r.length && sleepUntil(ctx, r.start.Add(at)) && err == nil; at += f.Every {
-		err = r.setLink(end, "down")
+		err = r.fail(f.Flap, 1)
 		if f.Duration > 0 {
 			sleepUntil(ctx, r.start.Add(at+f.Duration))
 		} else {
 			<-ctx.Done()
 		}
-		if err = errors.Join(err, r.setLink(end, "up")); f.Every == 0 {
+		if err = errors.Join(err, r.fail(f.Flap, -1)); f.Every == 0 {
 			break
 		}
 	}
 	ended <- err
+}
+
+// fail takes a link down where the first of its faults begins, and up where the last ends.
+func (r *run) fail(link string, more int) error {
+	r.linkFaults.Lock()
+	defer r.linkFaults.Unlock()
+	was := r.failing[link]
+	r.failing[link] += more
+	switch {
+	case was == 0:
+		return r.setLink(r.flappingEnd(link), "down")
+	case r.failing[link] == 0:
+		return r.setLink(r.flappingEnd(link), "up")
+	}
+	return nil
 }
 
 // flappingEnd returns the end of a link that is taken down: that of a switch. The other end loses its carrier, so that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +43,9 @@ type run struct {
 	ended    chan *endpoint       // each of them
 	before   map[string]*api.State
 	after    map[string]*api.State
+
+	linkFaults sync.Mutex     // guards failing
+	failing    map[string]int // faults of links that are on
 }
 
 // Times after the traffic.
@@ -58,7 +62,8 @@ func Run(ctx context.Context, file string, o Options) (_ *simulation.Report, err
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, topology: t, length: simulation.Length(t), sinks: map[string]*endpoint{}}
+	r := &run{Options: o, topology: t, length: simulation.Length(t), sinks: map[string]*endpoint{},
+		failing: map[string]int{}}
 	if r.plan, err = simulation.NewPlan(t, o.Seed); err != nil {
 		return nil, err
 	}
