@@ -101,7 +101,8 @@ func TestFaultsOverlap(t *testing.T) {
 		assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 		r.balanced()
 		v := r.Flow(0).Rate
-		assert.True(t, v >= tt.least && v <= tt.most, "fault %d: %d bit/s, want %d to %d", tt.kind, v, tt.least, tt.most)
+		assert.True(t, v >= tt.least && v <= tt.most, "fault %d: %d bit/s, want %d to %d", tt.kind, v, tt.least,
+			tt.most)
 	}
 }
 
