@@ -259,11 +259,11 @@ func (s *Switch) noRoomText(p *portState, a *Arrival, why noRoom) string {
 		if p.xoffSent>>a.priority&1 != 0 {
 			left = u.left
 		}
-		return fmt.Sprintf("this machine ran the switch late, or the kernel refused XOFF: the frame had waited for %v, "+
-			"and XOFF had not left; no headroom is for that", time.Duration(left-a.At))
+		return fmt.Sprintf("this machine ran the switch late, or the kernel refused XOFF: the frame had waited for "+
+			"%v, and XOFF had not left; no headroom is for that", time.Duration(left-a.At))
 	case behindEarlier:
-		return "this machine ran the switch late, the kernel refused XOFF, or the headroom is dynamic: all that came " +
-			"after XOFF would fit, but what came before XOFF, or other priorities, has taken the headroom"
+		return "this machine ran the switch late, the kernel refused XOFF, or the headroom is dynamic: all that " +
+			"came after XOFF would fit, but what came before XOFF, or other priorities, has taken the headroom"
 	case afterXoff:
 		frames := p.cfg.Ingress[q].Headroom / s.buffer.Charge(len(a.Data))
 		bits := float64(frames * int64(frame.WireOctets(len(a.Data))) * 8)
