@@ -1,7 +1,9 @@
 package port
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"time"
 	"unsafe"
 
@@ -89,4 +91,17 @@ func SlowDrops(w *Poller, d time.Duration) time.Duration {
 	}
 	const some = 100_000
 	return look(some * int(d/max(1, look(some))+1))
+}
+
+// ReadTaps reads a list of packet sockets as the kernel writes it, and returns the inodes of those that see all frames.
+func ReadTaps(l *PacketSockets, list io.ReaderAt) (inodes []uint64) {
+	if l.readTable(list) != nil {
+		return nil
+	}
+	for line := range bytes.Lines(l.table) {
+		if t, ok := parseTap(line); ok {
+			inodes = append(inodes, t.inode)
+		}
+	}
+	return inodes
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -219,7 +219,24 @@ type PacketSockets struct {
 	// may have to wait: what was found before stays.
 	Idle bool
 
-	found map[NetnsID][]tap
+	found map[NetnsID]*tapList
+	table []byte // as the kernel writes it
+}
+
+// A tapList holds the taps of a namespace.
+type tapList struct {
+	read bool // since Again
+	all  []tap
+}
+
+// Again makes the next ports read anew, into the memory of before.
+func (l *PacketSockets) Again() {
+	for netns, f := range l.found {
+		if !f.read {
+			delete(l.found, netns) // no port is there any more
+		}
+		f.read = false
+	}
 }
 
 // A tap is a packet socket for all protocols, on one interface or, with index 0, on all.
@@ -230,32 +247,58 @@ type tap struct {
 
 // taps returns the taps in the namespace of w.
 func (l *PacketSockets) taps(w *linkWatch) []tap {
-	if all, ok := l.found[w.netns]; ok {
-		return all
+	f := l.found[w.netns]
+	if f == nil {
+		f = &tapList{}
+		if l.found == nil {
+			l.found = map[NetnsID]*tapList{}
+		}
+		l.found[w.netns] = f
 	}
-	if l.found == nil {
-		l.found = map[NetnsID][]tap{}
+	if f.read {
+		return f.all
 	}
-	table, err := io.ReadAll(io.NewSectionReader(w.sockets, 0, math.MaxInt64))
-	var all []tap
-	if err != nil {
-		all = []tap{{}} // no port owns it, so that the caller assumes a capture
+	f.read, f.all = true, f.all[:0]
+	if l.readTable(w.sockets) != nil {
+		f.all = append(f.all, tap{}) // no port owns it, so that the caller assumes a capture
 	}
-	for line := range bytes.Lines(table) {
+	for line := range bytes.Lines(l.table) {
 		if t, ok := parseTap(line); ok {
-			all = append(all, t)
+			f.all = append(f.all, t)
 		}
 	}
-	l.found[w.netns] = all
-	return all
+	return f.all
+}
+
+// readTable reads the kernel's list.
+func (l *PacketSockets) readTable(list io.ReaderAt) error {
+	for l.table = l.table[:0]; ; {
+		l.table = slices.Grow(l.table, 4096)
+		n, err := list.ReadAt(l.table[len(l.table):cap(l.table)], int64(len(l.table)))
+		l.table = l.table[:len(l.table)+n]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // parseTap reads a line of the kernel's list:
 //
 //	sk RefCnt Type Proto Iface R Rmem User Inode
 func parseTap(line []byte) (t tap, ok bool) {
-	f := bytes.Fields(line)
-	if len(f) < 9 || string(f[3]) != "0003" { // ETH_P_ALL
+	var f [9][]byte
+	n := 0
+	for field := range bytes.FieldsSeq(line) {
+		if n == len(f) {
+			break
+		}
+		f[n] = field
+		n++
+	}
+	if n < len(f) || string(f[3]) != "0003" { // ETH_P_ALL
 		return t, false
 	}
 	index, err := strconv.Atoi(string(f[4]))

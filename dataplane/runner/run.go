@@ -32,9 +32,10 @@ type Runner struct {
 
 	snapshots snapshots
 
-	received   uint64 // data frames at the last look for stopped rings; runLosses owns it, and the next two
+	received   uint64 // data frames at the last look for stopped rings; runLosses owns it, and the next three
 	receivedAt int64  // of the last look that found more
 	tick       tick
+	look       port.PacketSockets
 	nextTick   *Alarm
 	idle       atomic.Bool   // ticks are rare, until the next frame comes
 	due        chan struct{} // a tick is due

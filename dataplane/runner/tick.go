@@ -232,10 +232,11 @@ const refreshPorts = 32
 func (r *Runner) refreshTxPaths(turn int, idle bool) {
 	ports := portsOf[pathPort](r, anyPort)
 	turns := (len(ports) + refreshPorts - 1) / refreshPorts
-	look := port.PacketSockets{Idle: idle}
+	r.look.Idle = idle
+	r.look.Again()
 	for i, p := range ports {
 		if i%turns == turn%turns {
-			p.RefreshTxPath(&look)
+			p.RefreshTxPath(&r.look)
 		}
 	}
 }

@@ -70,6 +70,7 @@ func (h *history) remember(s, last *sample) {
 		p := h.past[now.name]
 		if p == nil {
 			p = new(past)
+			clear(p.points[:]) // else a switch takes memory, page by page, for an hour
 			h.past[now.name] = p
 		}
 		p.points[p.count%historyKept] = now.pointSince(&last.ports[j], s.at, s.at-last.at)
