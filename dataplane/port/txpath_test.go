@@ -16,7 +16,8 @@ func TestTapsAreReadIntoTheMemoryOfBefore(t *testing.T) {
 	list, want := "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n", []uint64(nil)
 	for i := range 1000 {
 		proto := []string{"0003", "88cc"}[i%2]
-		if list += fmt.Sprintf("00000000a1b2c3d4 3      3    %s   %d     1 0      0      %d\n", proto, i, 26677792+i); i%2 == 0 {
+		list += fmt.Sprintf("00000000a1b2c3d4 3      3    %s   %d     1 0      0      %d\n", proto, i, 26677792+i)
+		if i%2 == 0 {
 			want = append(want, uint64(26677792+i))
 		}
 	}

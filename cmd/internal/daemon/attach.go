@@ -20,7 +20,15 @@ func (p *portLink) starting() bool { return p.socket != nil && p.noAssist == err
 // attachesLater reports whether a port goes into service without its programs: at the start of the switch. What a
 // killed switch may have left holds the peer: such a port waits for its own.
 func (d *Daemon) attachesLater(p *portLink) bool {
-	return d.starts() && d.noAssist == nil && !d.pins.Left(p.cfg.Name)
+	return d.starts() && d.noAssist == nil && !d.leftPrograms(p)
+}
+
+func (d *Daemon) leftPrograms(p *portLink) (left bool) {
+	err := port.InNetns(p.cfg.Netns, func() error {
+		left = d.pins.Left(p.cfg.Name)
+		return nil
+	})
+	return left || err != nil
 }
 
 // attachRest attaches the programs of the ports that have started without, until ctx ends. It attaches one at a time:
@@ -53,7 +61,7 @@ func (d *Daemon) attachStarted(p *portLink) {
 	s := p.socket.(*port.AFPacket)
 	a := d.attachPrograms(p, s, p.at)
 	if a == nil {
-		d.deepen(p, "the port has deep receive rings now, because no program in the kernel holds the peer (assist)")
+		d.deepen(p, notHeld)
 		return
 	}
 	if err := s.Filter(a.Filter()); err != nil {
@@ -65,9 +73,22 @@ func (d *Daemon) attachStarted(p *portLink) {
 	d.setAssist(p, p.assistOf(a))
 }
 
+// notHeld reports that a port without programs has deep receive rings.
+const notHeld = "the port has deep receive rings now, because no program in the kernel holds the peer (assist)"
+
+// shallow reports whether a port is to have deep receive rings, since no program in the kernel holds its peer, and has
+// none.
+func (d *Daemon) shallow(p *portLink) bool {
+	if p.socket == nil || p.tap != nil || p.holds() || !p.socket.Bound() {
+		return false
+	}
+	want, err := socketConfig(d.cfg, p.cfg, false)
+	return err == nil && !ringsSuffice(p.opened, want)
+}
+
 // deepen gives a port deep receive rings, unless it has them, and reports it.
 func (d *Daemon) deepen(p *portLink, report string) {
-	if want, err := socketConfig(d.cfg, p.cfg, false); err != nil || ringsSuffice(p.opened, want) || !p.socket.Bound() {
+	if !d.shallow(p) {
 		return
 	}
 	if err := d.renewSockets(p); err != nil {

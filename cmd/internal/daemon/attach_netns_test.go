@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane/assert"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
@@ -161,4 +163,27 @@ func TestProgramsThatCannotCome(t *testing.T) {
 	stop()
 	h2.Whole(h1, 3)
 	r.NoLosslessDrops()
+}
+
+// A port that can have neither its program nor deep rings at its start gets deep rings later.
+func TestDeepRingsThatCannotComeAtOnce(t *testing.T) {
+	r := startLater(t, 2, Setup{Keys: Lossless3, Each: "speed: 100M"})
+	d := r.d()
+	shallow := r.Snapshot(1).RingSlots.Full
+	d.mu.Lock()
+	open := d.openAFPacket
+	d.openAFPacket = func(port.Config) (*port.AFPacket, error) { return nil, errors.New("no memory for the rings") }
+	for _, p := range d.ports {
+		p.noAssist = errors.New("another program")
+		d.deepen(p, notHeld)
+	}
+	d.mu.Unlock()
+	assert.Equal(t, r.Snapshot(1).RingSlots.Full, shallow, "slots without memory for more")
+	d.mu.Lock()
+	d.openAFPacket = open
+	d.mu.Unlock()
+	eventually(t, "deep rings", func() bool {
+		return r.Snapshot(1).RingSlots.Full > shallow && r.Snapshot(2).RingSlots.Full > shallow
+	})
+	r.Passes(1, 2)
 }

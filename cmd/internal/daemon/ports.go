@@ -102,13 +102,18 @@ func (d *Daemon) Run(ctx context.Context) {
 }
 
 // rescanNeeded tells whether a changed link speed waits for the buffer to drain, the name of a namespace now stands for
-// another namespace or none, or programs at an interface have come or gone. soon says that it is to be asked again
-// after rescanPeriod.
+// another namespace or none, programs at an interface have come or gone, or a port waits for deep rings. soon says that
+// it is to be asked again after rescanPeriod.
 func (d *Daemon) rescanNeeded() (needed, soon bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	changed, passing := d.programsChanged()
 	needed = changed || d.speedChanged || len(d.replacedNetns()) > 0
+	for _, p := range d.ports {
+		if d.shallow(p) {
+			passing, needed = true, needed || !time.Now().Before(p.replaceAt)
+		}
+	}
 	return needed, passing || slices.ContainsFunc(d.cfg.Ports, inNamespace)
 }
 

@@ -242,10 +242,15 @@ func (d *Daemon) renewSockets(p *portLink) error {
 	return nil
 }
 
-// deepenRings gives deep receive rings to each port whose peer the kernel does not hold any more.
+// deepenRings gives deep receive rings to each port whose peer the kernel does not hold any more, or never has, where
+// the start could not.
 func (d *Daemon) deepenRings() {
 	for _, p := range d.ports {
-		if p.assist == nil || p.holds() || time.Now().Before(p.replaceAt) {
+		if time.Now().Before(p.replaceAt) {
+			continue
+		}
+		if p.assist == nil {
+			d.deepen(p, notHeld)
 			continue
 		}
 		d.deepen(p, "the program at the interface's tcx ingress does not hold the peer any more (assist): the port "+

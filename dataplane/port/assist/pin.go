@@ -51,11 +51,11 @@ func (p Pins) take(port string) (*pin, error) {
 	if p == "" {
 		return nil, nil
 	}
-	var netns unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/net", &netns); err != nil {
+	folder, err := p.folder(port)
+	if err != nil {
 		return nil, err
 	}
-	for folder := fmt.Sprintf("%s%s:%d", p, inFile(port), netns.Ino); ; {
+	for {
 		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, err
 		}
@@ -67,6 +67,13 @@ func (p Pins) take(port string) (*pin, error) {
 			return nil, nil
 		}
 	}
+}
+
+// folder is the place of a port in the namespace of the calling thread.
+func (p Pins) folder(port string) (string, error) {
+	var netns unix.Stat_t
+	err := unix.Stat("/proc/thread-self/ns/net", &netns)
+	return fmt.Sprintf("%s%s:%d", p, inFile(port), netns.Ino), err
 }
 
 // lockPin locks a folder: nil where another switch that lives has it, os.ErrNotExist where it is gone.
@@ -165,13 +172,16 @@ func (k *pin) forget() error {
 	return nil
 }
 
-// Left reports whether a killed switch may have left programs for a port.
+// Left reports whether a killed switch may have left programs for a port in the namespace of the calling thread.
 func (p Pins) Left(port string) bool {
 	if p == "" {
 		return false
 	}
-	folders, err := filepath.Glob(string(p) + inFile(port) + ":*")
-	return err != nil || len(folders) > 0
+	folder, err := p.folder(port)
+	if err == nil {
+		_, err = os.Stat(folder)
+	}
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // Sweep removes what killed switches of this name have left for ports that keep does not accept, and for interfaces

@@ -36,6 +36,16 @@ func newOutlet(t *testing.T) (o outlet) {
 	return outlet{path, l.Attrs().Index}
 }
 
+// left is Pins.Left in the namespace of the interface.
+func (o outlet) left(t *testing.T, pins Pins, name string) (left bool) {
+	t.Helper()
+	assert.Must(t, port.InNetns(o.path, func() error {
+		left = pins.Left(name)
+		return nil
+	}))
+	return left
+}
+
 func (o outlet) attach(m *Maps, i int, pins Pins, name string) (p *Port, err error) {
 	err = port.InNetns(o.path, func() (err error) {
 		p, err = m.Attach(i, o.index, pins, name, 0)
@@ -104,8 +114,10 @@ func TestPins(t *testing.T) {
 
 	a.kill(t)
 	b.kill(t)
-	assert.True(t, pins.Left("p.1") && !pins.Left("p"), "left of a killed switch's port: %v, of another one: %v",
-		pins.Left("p.1"), pins.Left("p"))
+	third := newOutlet(t)
+	assert.True(t, one.left(t, pins, "p.1") && other.left(t, pins, "p.1"), "nothing is left of killed switches' ports")
+	assert.True(t, !one.left(t, pins, "p") && !third.left(t, pins, "p.1"),
+		"something is left of another port, or in another namespace")
 	a, err = one.attach(m, 0, pins, "p.1")
 	assert.Must(t, err)
 	assert.Same(t, one.programs(t), ofOne, "programs before the next switch takes over, want those of the killed one")
