@@ -178,7 +178,7 @@ func blockingPoll(fds []unix.PollFd, s *longSleep, drops []Drops) (n int, droppe
 		if n != 0 || rest {
 			break
 		}
-		s.look += int64(dropPeriod)
+		s.look += int64(dropPeriod) * (1 + (monotonic()-s.look)/int64(dropPeriod)) // one, after a standstill
 		if dropped = readDrops(drops); dropped {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane/assert"
+	"pfcswitch/dataplane/port"
 )
 
 // newAlarm returns an Alarm, and when it has rung.
@@ -28,9 +29,9 @@ func TestAlarmsRing(t *testing.T) {
 	past, pastRung := newAlarm(t)
 	late.Set(now + ms(60))
 	soon.Set(now + ms(20))
-	moved.Set(now + ms(10))
+	moved.Set(now + ms(100_000))
 	moved.Set(now + ms(40))
-	off.Set(now + ms(30))
+	off.Set(now + ms(100_000))
 	off.Set(noDeadline)
 	past.Set(now - 1)
 	for _, tt := range []struct {
@@ -45,18 +46,23 @@ func TestAlarmsRing(t *testing.T) {
 		"late": lateRung, "off": offRung} {
 		assert.Equal(t, len(rung), 0, "%s: rings too many", name)
 	}
+	assert.Equal(t, len(dueAlarms(alarmTimer(), now+ms(200_000))), 0, "alarms that are set still")
+}
+
+func alarmTimer() *port.Timer {
+	alarms.Lock()
+	defer alarms.Unlock()
+	return alarms.timer
 }
 
 // What is due at the same time rings in one turn: the timer ends once.
 func TestAlarmsRingTogether(t *testing.T) {
-	at := Now() + ms(20)
+	at := Now() + ms(100_000)
 	a, rung := newAlarm(t)
 	b, other := newAlarm(t)
 	a.Set(at)
 	b.Set(at)
-	alarms.Lock()
-	timer := alarms.timer
-	alarms.Unlock()
+	timer := alarmTimer()
 	due := dueAlarms(timer, at)
 	assert.True(t, len(due) == 2 && due[0] == a && due[1] == b, "%d of 2 alarms are due at their time", len(due))
 	assert.Equal(t, len(dueAlarms(timer, at)), 0, "alarms that are due again")
@@ -67,15 +73,14 @@ func TestAlarmsRingTogether(t *testing.T) {
 
 // A closed Alarm does not ring, and the last one to close ends the timer.
 func TestAlarmsClose(t *testing.T) {
-	a, rung := newAlarm(t)
-	b, other := newAlarm(t)
-	a.Set(Now() + ms(20))
-	b.Set(Now() + ms(40))
+	a, _ := newAlarm(t)
+	b, _ := newAlarm(t)
+	at := Now() + ms(100_000)
+	a.Set(at)
+	b.Set(at)
 	assert.NoError(t, a.Close(), "close an alarm")
-	<-other
-	assert.Equal(t, len(rung), 0, "a closed alarm rang")
+	due := dueAlarms(alarmTimer(), at)
+	assert.True(t, len(due) == 1 && due[0] == b, "%d alarms are due, want the one that is not closed", len(due))
 	assert.NoError(t, b.Close(), "close the last alarm")
-	alarms.Lock()
-	defer alarms.Unlock()
-	assert.True(t, alarms.timer == nil, "the timer goes on without alarms")
+	assert.True(t, alarmTimer() == nil, "the timer goes on without alarms")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane"
@@ -76,6 +77,9 @@ func (d *Daemon) attachStarted(p *portLink) {
 // notHeld reports that a port without programs has deep receive rings.
 const notHeld = "the port has deep receive rings now, because no program in the kernel holds the peer (assist)"
 
+// deepenPause is the time between two attempts at deep rings.
+const deepenPause = 10 * time.Second
+
 // shallow reports whether a port is to have deep receive rings, since no program in the kernel holds its peer, and has
 // none.
 func (d *Daemon) shallow(p *portLink) bool {
@@ -91,9 +95,14 @@ func (d *Daemon) deepen(p *portLink, report string) {
 	if !d.shallow(p) {
 		return
 	}
-	if err := d.renewSockets(p); err != nil {
-		d.warn(p.cfg.Name, "replacing the receive rings", err)
+	was := p.notDeep
+	err := d.renewSockets(p)
+	if p.notDeep = ""; err == nil {
+		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, report)
 		return
 	}
-	d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, report)
+	if p.notDeep = err.Error(); p.notDeep != was {
+		d.warn(p.cfg.Name, "replacing the receive rings", err)
+	}
+	p.replaceAt = time.Now().Add(deepenPause)
 }

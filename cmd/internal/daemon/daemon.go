@@ -77,6 +77,7 @@ type Daemon struct {
 	confinedAll   <-chan struct{}                  // likewise: closed when its process has given up rights
 	headroomKick  chan struct{}                    // wakes runHeadroom
 	headroomAlarm *runner.Alarm                    // likewise
+	scanAlarm     *runner.Alarm                    // makes Run look after rescanPeriod
 	background    sync.WaitGroup                   // runHeadroom, followHangups
 	mtus          guardedMTUs
 	checking      sync.Mutex // one check of a headroom at a time
@@ -94,7 +95,7 @@ type Daemon struct {
 	chassis         [6]byte                      // chassis ID of LLDP; zero until a port exists
 	noNamespaces    bool                         // this process gave up the right to enter network namespaces
 	events          chan struct{}                // something changed at an interface
-	ticks           chan struct{}                // the runner has looked at its ports
+	scans           chan struct{}                // it is time to look at what no event tells of
 	flight          *flightRecorder              // nil while nothing is kept
 	firstLoss       string                       // file of this run's first loss; of the flight recorder's goroutine
 }
@@ -122,7 +123,7 @@ func newIn(netns string, c *config.Config, log *slog.Logger) (*Daemon, error) {
 		inspect: port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*Prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, mtus: guardedMTUs{ports: map[int]*guardedMTU{}}, events: make(chan struct{}, 1),
-		ticks: make(chan struct{}, 1), precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
+		scans: make(chan struct{}, 1), precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
 	if err := d.start(c.In(netns)); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -149,11 +150,14 @@ func (d *Daemon) start(c *config.Config) error {
 	if d.headroomAlarm, err = runner.NewAlarm(d.kickHeadroom); err != nil {
 		return err
 	}
+	if d.scanAlarm, err = runner.NewAlarm(func() { wake(d.scans) }); err != nil {
+		return err
+	}
 	d.openAssist(c)
 	d.openPins(c)
 	if d.runner, err = runner.New(sc, runner.Options{PerPort: c.Workers == config.WorkersPerPort,
 		Assist:      runner.AssistOptions{Maps: d.assist, Freeze: c.Assist.Freeze, Hold: c.Assist.Hold},
-		RingStopped: func() { d.ringStopped.Store(true); d.kick() }, Ticked: func() { wake(d.ticks) }}); err != nil {
+		RingStopped: func() { d.ringStopped.Store(true); d.kick() }, Ticked: func() { wake(d.scans) }}); err != nil {
 		return err
 	}
 	d.reportNoAssist()
@@ -460,8 +464,10 @@ func (d *Daemon) Close() error {
 	if d.runner != nil {
 		errs = append(errs, d.runner.Close())
 	}
-	if d.headroomAlarm != nil {
-		errs = append(errs, d.headroomAlarm.Close())
+	for _, a := range []*runner.Alarm{d.headroomAlarm, d.scanAlarm} {
+		if a != nil {
+			errs = append(errs, a.Close())
+		}
 	}
 	errs = append(errs, d.closeAssist())
 	return errors.Join(append(errs, d.closeListeners())...)

@@ -38,7 +38,8 @@ func (d *Daemon) runHeadroom(ctx context.Context) {
 		case <-d.headroomKick:
 		}
 		now := runner.Now()
-		d.headroomAlarm.Set(now + int64(d.followHeadroom(ctx, now)))
+		wait := int64(d.followHeadroom(ctx, now))
+		d.headroomAlarm.Set(max(now+wait, runner.Now()+int64(headroomRetry))) // others want the lock too
 	}
 }
 

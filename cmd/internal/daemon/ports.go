@@ -24,7 +24,8 @@ type portLink struct {
 	opened           port.Config // settings of socket if the port is no TAP
 	at               place       // the interface at the last look
 	up               bool
-	replaceAt        time.Time      // not before, where the kernel has stopped a ring of it
+	replaceAt        time.Time      // its rings are replaced not before: stopped ones, or ones that are to be deep
+	notDeep          string         // why the last attempt at deep rings failed; empty: it did not
 	triedSpeed       int64          // link speed that the port was asked to follow; 0: the port follows
 	pendingSpeed     int64          // link speed that waits for buffer to drain
 	state            string         // what a person should know; empty: all is well
@@ -65,8 +66,6 @@ func (d *Daemon) Run(ctx context.Context) {
 	d.background.Add(1)
 	go d.runHeadroom(ctx)
 	defer d.background.Wait()
-	scan := time.NewTimer(rescanPeriod)
-	defer scan.Stop()
 	for {
 		d.mu.Lock()
 		complete := d.reconcile()
@@ -81,7 +80,7 @@ func (d *Daemon) Run(ctx context.Context) {
 			d.negotiate(ctx)
 		}
 		d.mu.Unlock()
-		scan.Reset(rescanPeriod)
+		d.scanSoon()
 		for idle := true; idle; {
 			select {
 			case <-ctx.Done():
@@ -89,16 +88,21 @@ func (d *Daemon) Run(ctx context.Context) {
 			case <-d.events:
 				idle = false
 				continue
-			case <-scan.C:
-			case <-d.ticks:
+			case <-d.scans:
 			}
 			needed, soon := d.rescanNeeded()
 			idle = !needed && complete && !d.renegotiate.Load()
 			if soon {
-				scan.Reset(rescanPeriod)
+				d.scanSoon()
 			}
 		}
 	}
+}
+
+// scanSoon makes Run look at a whole multiple of rescanPeriod, when the other switches of the process do.
+func (d *Daemon) scanSoon() {
+	now := runner.Now()
+	d.scanAlarm.Set(now - now%int64(rescanPeriod) + int64(rescanPeriod))
 }
 
 // rescanNeeded tells whether a changed link speed waits for the buffer to drain, the name of a namespace now stands for
