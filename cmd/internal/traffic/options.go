@@ -75,6 +75,11 @@ func (c *SendConfig) Check() error {
 		return fmt.Errorf("DSCP %d: 0 to %d are possible", c.DSCP, maxDSCP)
 	case c.Speed == 0 && slices.ContainsFunc(c.Flows, func(f Flow) bool { return f.DCQCN }):
 		return errors.New("DCQCN without a speed: its rates are shares of that: give the speed of the port")
+	case c.NoSink && slices.ContainsFunc(c.Flows, func(f Flow) bool { return f.Window > 0 }):
+		return errors.New("a window without a sink: nothing would acknowledge its frames: leave out one of the two")
+	case c.Duration == 0 && slices.ContainsFunc(c.Flows, func(f Flow) bool { return f.Window > 0 && f.Lasts == 0 }):
+		return errors.New("a window without a time: where all of its frames are lost, the flow stands still: give " +
+			"one (--seconds, or for in the flow)")
 	case c.Duration < 0:
 		return fmt.Errorf("a time of %v: it cannot be negative", c.Duration)
 	case c.Duration == 0 && c.Count == 0 && slices.ContainsFunc(c.Flows, func(f Flow) bool {

@@ -206,7 +206,11 @@ func (s *sink) run(ctx context.Context) error {
 			port.Sleep(pause)
 			continue
 		}
-		if s.poller.Poll(idle) == port.Failed {
+		sleep := idle
+		if len(s.owed) > 0 { // for the end of a pause, or for room in the kernel
+			sleep = min(idle, readPause)
+		}
+		if s.poller.Poll(sleep) == port.Failed {
 			return fmt.Errorf("%s: the interface went down", s.c.Interface)
 		}
 	}
@@ -355,7 +359,9 @@ func (s *sink) data(m *message, h *frame.Header, received *port.Frame, now int64
 	f.record(&f.tracker, m.sequence, len(received.Data)+frame.FCSOctets)
 	f.count(m.sequence)
 	if m.asks && f.owed.Came() {
-		s.asked, s.owed = true, append(s.owed, owed{*h, m.priority, m.flow, f})
+		dscp, _ := frame.DSCP(received.Data, h.NetOffset, h.EtherType)
+		to := addressing{destination: h.Src, tagged: h.Tagged, tci: h.TCI, dscp: dscp}
+		s.asked, s.owed = true, append(s.owed, owed{to, m.priority, m.flow, f})
 	}
 	f.latency.Record(stamp - int64(m.time))
 	f.last = now
@@ -422,41 +428,42 @@ func (s *sink) refreshFDB(now int64) {
 
 // answer sends a message to the sender of a frame, with the same tag.
 func (s *sink) answer(h *frame.Header, m message) {
-	s.send(addressing{destination: h.Src, tagged: h.Tagged, tci: h.TCI}, m)
+	_ = s.send(addressing{destination: h.Src, tagged: h.Tagged, tci: h.TCI}, m)
 }
 
 // notify sends a CNP to the sender of a flow.
 func (s *sink) notify(h *frame.Header, m *message) {
-	s.send(addressing{destination: h.Src, tagged: h.Tagged, dscp: dcqcn.DSCP,
+	_ = s.send(addressing{destination: h.Src, tagged: h.Tagged, dscp: dcqcn.DSCP,
 		tci: frame.MakeTCI(dcqcn.Priority, false, h.TCI.VID())}, message{kind: kindCNP, priority: m.priority,
 		flow: m.flow})
 }
 
-// An owed acknowledgement is one of a flow whose frames have come with this header.
+// An owed acknowledgement is one of a flow, with the tag and the DSCP of its frames.
 type owed struct {
-	header   frame.Header
+	to       addressing
 	priority uint8
 	number   uint32
 	flow     *sinkFlow
 }
 
-// acknowledge sends the acknowledgements that are owed, in the priorities of their flows. A paused one waits.
+// acknowledge sends the acknowledgements that are owed, in the priorities of their flows. One waits while it is paused,
+// or the kernel does not take it.
 func (s *sink) acknowledge(now int64) {
 	paused := s.peer.Paused(now)
 	s.owed = slices.DeleteFunc(s.owed, func(o owed) bool {
-		if paused>>o.priority&1 != 0 {
+		m := message{kind: kindAck, priority: o.priority, flow: o.number, sequence: o.flow.next}
+		if paused>>o.priority&1 != 0 || s.send(o.to, m) != nil {
 			return false
 		}
 		o.flow.owed.Leaves()
-		s.answer(&o.header, message{kind: kindAck, priority: o.priority, flow: o.number, sequence: o.flow.next})
 		return true
 	})
 }
 
-func (s *sink) send(e addressing, m message) {
+func (s *sink) send(e addressing, m message) error {
 	s.control++
 	e.source, e.octets = s.own, minMessage
-	_ = s.port.SendControl(wrap(e, m))
+	return s.port.SendControl(wrap(e, m))
 }
 
 func (s *sink) report() *SinkReport {

@@ -1,11 +1,14 @@
 package traffic
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/macctl"
 )
@@ -42,12 +45,31 @@ func TestSenderKeepsItsWindow(t *testing.T) {
 	assert.True(t, s.behind() < .05, "the sender is %.2f behind", s.behind())
 }
 
+// A window without acknowledgements, or without an end where all of its frames may be lost, is refused.
+func TestWindowThatCannotEnd(t *testing.T) {
+	flow := Flow{Octets: 1514, Weight: 1, Window: 3, Count: 100}
+	lasts := flow
+	lasts.Lasts = time.Second
+	for _, tt := range []struct {
+		flow   Flow
+		time   time.Duration
+		noSink bool
+		want   string
+	}{{flow, time.Second, false, ""}, {lasts, 0, false, ""}, {flow, 0, false, "a window without a time: "},
+		{flow, time.Second, true, "a window without a sink: "}} {
+		c := SendConfig{Flows: []Flow{tt.flow}, Duration: tt.time, NoSink: tt.noSink}
+		err := c.Check()
+		assert.True(t, tt.want == "" && err == nil || tt.want != "" && err != nil &&
+			strings.HasPrefix(err.Error(), tt.want), "%+v: %v", c, err)
+	}
+}
+
 // A sink answers the frames that ask by one acknowledgement, in their priority, when that is not paused.
 func TestSinkAcknowledges(t *testing.T) {
 	s, far := testSink(t, SinkConfig{FlowControl: "pfc", Lossless: 1 << 3})
 	comes := func(flow uint32, asks bool, sequence uint64) {
 		b := wrap(addressing{destination: s.own, source: senderAddress, octets: minMessage, tagged: true,
-			tci: frame.MakeTCI(3, false, 7)}, message{kind: kindData, asks: asks, priority: 3, flow: flow,
+			tci: frame.MakeTCI(3, false, 7), dscp: 26}, message{kind: kindData, asks: asks, priority: 3, flow: flow,
 			sequence: sequence})
 		s.see(&port.Frame{Stamp: 1, Data: b}, 1)
 	}
@@ -59,7 +81,8 @@ func TestSinkAcknowledges(t *testing.T) {
 		n := far.Receive(port.Other, frames[:], 1<<20)
 		for _, f := range frames[:n] {
 			m, h, err := parse(f.Data)
-			assert.True(t, err == nil && m.kind == kindAck && m.priority == 3 && m.flow == 1 &&
+			dscp, _ := frame.DSCP(f.Data, h.NetOffset, h.EtherType)
+			assert.True(t, err == nil && dscp == 26 && m.kind == kindAck && m.priority == 3 && m.flow == 1 &&
 				h.Dst == senderAddress && h.TCI.PCP() == 3 && h.TCI.VID() == 7, "%+v, %+v, %v", m, h, err)
 			got = append(got, m.sequence)
 		}
@@ -80,4 +103,10 @@ func TestSinkAcknowledges(t *testing.T) {
 	s.peer.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), 2, 2)
 	comes(1, true, 3)
 	answers(4)
+	near := s.port.(*porttest.End)
+	near.Refuse(func() error { return port.ErrAgain })
+	comes(1, true, 4)
+	answers()
+	near.Refuse(nil)
+	answers(5)
 }
