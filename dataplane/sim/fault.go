@@ -87,6 +87,9 @@ func (f *Fabric) change(i int) {
 	switch {
 	case fa.Kind == Storm:
 		h.hold(macctl.CauseTrunk, on) // for the longest time
+	case on && wasOn:
+		h.backlog.Update(f.now)
+		h.backlog.Rate = rate
 	case on:
 		h.backlog.Start(rate, f.now)
 	default:

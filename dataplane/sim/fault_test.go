@@ -106,6 +106,19 @@ func TestFaultsOverlap(t *testing.T) {
 	}
 }
 
+// A host that is slow takes up what it holds only once, however often it becomes slower meanwhile.
+func TestSlowHostBecomesSlower(t *testing.T) {
+	r, _, _, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 100 * ms})
+	assert.Must(t, r.AddFault(FaultConfig{Kind: Slow, At: End{to, 0}, Start: 10 * ms, Stop: 90 * ms,
+		Rate: gigabit / 10}))
+	assert.Must(t, r.AddFault(FaultConfig{Kind: Slow, At: End{to, 0}, Start: 15 * ms, Stop: 20 * ms,
+		Rate: gigabit / 20, Every: 10 * ms}))
+	r.start()
+	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
+	v := r.Flow(0).Rate
+	assert.True(t, v >= 21*gigabit/100 && v <= 25*gigabit/100, "%d bit/s, want 23 %% of a Gbit/s", v)
+}
+
 // A storm for ever ends the run, with the frames that it holds.
 func TestStormForEver(t *testing.T) {
 	r, _, _, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 10 * ms})
