@@ -15,8 +15,8 @@ func webCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "web",
 		Short: "show several switches on one page",
-		Long: `Serves a page with all switches of a lab, until SIGINT or SIGTERM. It only reads. A switch has a name
-where it runs here, or is at the path of its control socket, which has a slash, or at host:port of its metrics. Without
+		Long: `Serves a page with all switches of a lab, until SIGINT or SIGTERM. It only reads. A switch that runs
+here has a name; any is at the path of its control socket, which has a slash, or at host:port of its metrics. Without
 --switch the page shows all that run here.`,
 		Example: "  pfcswitch web\n  pfcswitch web --switch leaf1 --switch 172.20.20.3:9808",
 		Args:    checkArguments,

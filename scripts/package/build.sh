@@ -37,12 +37,13 @@ program=$tree/usr/bin/pfcswitch
 docs=$tree/usr/share/doc/pfcswitch
 man=$tree/usr/share/man/man1
 mkdir -p "$docs" "$man" "$tree/etc/pfcswitch"
-CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags="-s -w -X pfcswitch/cmd/internal/api.release=v$version" -o "$program" ./cmd/pfcswitch
+release="-X pfcswitch/cmd/internal/api.release=v$version"
+CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags="-s -w $release" -o "$program" ./cmd/pfcswitch
 install -D -m 644 -t "$tree/usr/lib/systemd/system" scripts/systemd/pfcswitch@.service
 install -D -m 644 scripts/package/lintian-overrides "$tree/usr/share/lintian/overrides/pfcswitch"
 install -m 644 scripts/package/copyright "$docs/copyright"
 
-CGO_ENABLED=0 go build -trimpath -tags man -ldflags="-X pfcswitch/cmd/internal/api.release=v$version" -o "$work/man" ./cmd/pfcswitch
+CGO_ENABLED=0 go build -trimpath -tags man -ldflags="$release" -o "$work/man" ./cmd/pfcswitch
 "$work/man" man "$man"
 gzip -9n "$man"/*
 complete() { install -D -m 644 <("$program" completion "$1") "$tree/usr/share/$2"; }

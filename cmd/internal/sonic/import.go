@@ -182,7 +182,7 @@ func (im *importer) parse() *config.Config {
 				continue
 			}
 			im.fail(Place{Table: "PORT"}, "together the ports are too much for one switch: take some down, or lower "+
-				"their speed (%s: %s)", e.Key, e.Text)
+				"their speed or cable length (%s: %s)", e.Key, e.Text)
 		}
 	} else if err != nil {
 		im.fail(Place{}, "%v", err)

@@ -185,7 +185,8 @@ func TestTooManyPorts(t *testing.T) {
 		}
 		_, err := Import("f", fmt.Appendf(nil, `{"PORT": {%s}, "PORT_QOS_MAP": {%s}}`, strings.Join(ports, ","),
 			strings.Join(maps, ",")))
-		const place = "f: PORT: together the ports are too much for one switch: take some down, or lower their speed "
+		const place = "f: PORT: together the ports are too much for one switch: take some down, or lower their speed " +
+			"or cable length "
 		assert.True(t, err != nil && strings.HasPrefix(err.Error(), place+tt.want), "%d ports of %dM: %v", tt.ports,
 			tt.speed, err)
 	}

@@ -109,6 +109,10 @@ func TestAtName(t *testing.T) {
 	assert.Must(t, os.WriteFile(filepath.Join(dir, "pfcswitch", "web-here.sock"), nil, 0o600))
 	sw := assert.Got(SwitchAt("web-here")).Must(t)
 	assert.Equal(t, sw.Label, "web-here", "label")
+	t.Chdir(dir)
+	assert.Must(t, os.Mkdir("web-here", 0o700)) // a file of that name is not meant
+	all := assert.Got(find([]string{"web-here"})).Must(t)
+	assert.Equal(t, len(all), 1, "switches")
 }
 
 // A missing switch gives a plain error.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 
 	"pfcswitch/cmd/internal/api"
 )
@@ -79,7 +80,7 @@ func find(addresses []string) (switches []Switch, err error) {
 			return nil, fmt.Errorf("--switch %s stands twice: name each switch once", a)
 		}
 		labels[s.Label] = true
-		if info, err := os.Stat(a); err == nil && info.Mode()&os.ModeSocket == 0 {
+		if info, err := os.Stat(a); strings.Contains(a, "/") && err == nil && info.Mode()&os.ModeSocket == 0 {
 			return nil, fmt.Errorf("--switch %s: is a file, not a socket: name the control socket of a switch", a)
 		}
 		switches = append(switches, s)

@@ -117,9 +117,9 @@ struct decision {
 	__u64 pad[4];
 };
 
-// What is known of the frame at hand, and the flow of the last frame of a CPU, so that of frames in a row only the first
-// one is looked up, and one at each tick of the clock. A cache line each. They stay off the stack: without CAP_PERFMON the
-// kernel puts a fence, some 10 ns, behind the first write to each place of the stack.
+// What is known of the frame at hand, and the flow of the last frame of a CPU, so that of frames in a row only the
+// first one is looked up, and one at each tick of the clock. A cache line each. They stay off the stack: without
+// CAP_PERFMON the kernel puts a fence, some 10 ns, behind the first write to each place of the stack.
 struct recent {
 	__u32 port;      // the number of the port that this copy of the programs serves; also in both keys
 	__u32 pad0;

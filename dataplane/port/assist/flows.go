@@ -116,7 +116,7 @@ func (m *Maps) Clear() error {
 	return nil
 }
 
-// A Sighting says when a frame of a station took the fast path last, by the switch's clock and to the second.
+// A Sighting says when a frame of a station came last whose way is entered, by the switch's clock and to the second.
 type Sighting struct {
 	Port int // that it came by
 	Src  [6]byte
