@@ -87,12 +87,13 @@ func sendCommand() *cobra.Command {
 		Use:   "send INTERFACE",
 		Short: "send test traffic as a host that obeys PFC and PAUSE",
 		Long: `Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the
-port's speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets
-(1514, with the tag, without FCS), rate (bit/s on the wire; default: as much as goes), count (of frames in all), weight
-(1), to (address of its sink), window (frames on their way without an acknowledgement), after and for (its time since
-the load began, such as 100ms), cc (dcqcn); every=N,large=OCTETS makes each N-th frame of another length; on=TIME,off=TIME sends in bursts; arrivals=poisson makes
-the frames of a rate come at random. Flows of one priority take turns. DCQCN slows a flow down as the CNPs of its
-sink say (pfcswitch sink --cc dcqcn). Without --seconds and --count the load ends when all flows have ended.`,
+port's speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets (1514,
+with the tag, without FCS), rate (bit/s on the wire; default: as much as goes), count (of frames in all), weight (1),
+to (address of its sink), window (frames on their way without an acknowledgement), after and for (its time since the
+load began, such as 100ms), cc (dcqcn); every=N,large=OCTETS makes each N-th frame of another length; on=TIME,off=TIME
+sends in bursts; arrivals=poisson makes the frames of a rate come at random. Flows of one priority take turns. DCQCN
+slows a flow down as the CNPs of its sink say (pfcswitch sink --cc dcqcn). Without --seconds and --count the load ends
+when all flows have ended.`,
 		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch " +
 			"send eth0 --storm 3 --duty 100 --seconds 5",
 		Args: checkArguments,
