@@ -15,9 +15,9 @@ func webCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "web",
 		Short: "show several switches on one page",
-		Long: `Serves a page with all switches of a lab, until SIGINT or SIGTERM. It only reads. A switch that runs
-here has a name; any is at the path of its control socket, which has a slash, or at host:port of its metrics. Without
---switch the page shows all that run here.`,
+		Long: `Serves a page with all switches of a lab, until SIGINT or SIGTERM. It only reads. Name a
+switch that runs here by its name, and another one by the path of its control socket, which has a slash, or by host:port
+of its metrics. Without --switch the page shows all that run here.`,
 		Example: "  pfcswitch web\n  pfcswitch web --switch leaf1 --switch 172.20.20.3:9808",
 		Args:    checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
