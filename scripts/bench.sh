@@ -14,6 +14,7 @@
 #   scripts/bench.sh --octets "60 512"    frames of these lengths instead of 60, 512 and 1514
 #   scripts/bench.sh --only lossfree --switches pfcswitch --search 1 --trial 10
 #                                         without its peers
+#   scripts/bench.sh --packet-socket      senders use the packet socket alone: slower, as before Linux 6.17
 #   scripts/bench.sh --smoke              does every part work? (a minute; the figures mean nothing; writes no file unasked)
 #   scripts/bench.sh --json FILE --svg FILE
 #                                         the single results and their summary as JSON lines, and a plot, elsewhere

@@ -149,6 +149,8 @@ when all flows have ended.`,
 	f.StringVar(&cc, "cc", "", "congestion `control` of all flows: dcqcn, which has --ecn")
 	f.Uint64Var(&sc.Count, "count", 0, "number of frames after which to end")
 	f.Var((*instant)(&sc.Start), "start", "when to begin, nanoseconds since 1970 (default: at once)")
+	f.BoolVar(&sc.Packet, "packet-socket", false,
+		"send by the packet socket alone, as before Linux 6.17 (default: by an AF_XDP socket where possible, faster)")
 	f.BoolVar(&sc.NoSink, "no-sink", false, "load only: no sink is asked and no totals are exchanged; needs --to")
 	return c
 }

@@ -63,6 +63,9 @@ func (n *network) flowsToHost2(from ...int) (all []flow) {
 }
 
 func (b *bench) startSender(at *lab.Node, to, flow string, d time.Duration, flags ...string) (*program, error) {
+	if b.opt.packet {
+		flags = append(flags, "--packet-socket")
+	}
 	return b.start(at, append([]string{b.program, "send", "eth0", "-j", "--to", to, "--vlan", fmt.Sprint(vlan),
 		"--flow", flow, "--seconds", fmt.Sprint(d.Seconds())}, flags...)...)
 }

@@ -31,6 +31,7 @@ type options struct {
 	switches   []string // those that are compared
 	json, svg  string   // files; "" for none, standardOutput for that
 	smoke      bool
+	packet     bool // senders use the packet socket alone
 }
 
 // A part of the benchmark stands alone: it makes its networks, measures in rounds and removes them.
@@ -74,6 +75,7 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	f.StringVar(&o.json, "json", "bench.json",
 		"`file` for the single results and their summary as JSON lines; - is the standard output, \"\" none")
 	f.StringVar(&o.svg, "svg", "bench.svg", "`file` for a plot, likewise")
+	f.BoolVar(&o.packet, "packet-socket", false, "senders use the packet socket alone, as before Linux 6.17")
 	f.BoolVar(&o.smoke, "smoke", false, "does every part work? (seconds; the figures mean nothing)")
 	if err := f.Parse(args); err != nil {
 		return o, err

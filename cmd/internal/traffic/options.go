@@ -29,6 +29,7 @@ type SendConfig struct {
 	Count            uint64    // frames in all; 0: by Duration alone
 	Start            time.Time // zero: as soon as the sink was found
 	NoSink           bool      // load only: nothing is asked and no totals are exchanged
+	Packet           bool      // all frames leave by the packet socket
 
 	// Waiting is called once where no sink has answered at once; nil: nobody is told.
 	Waiting func(text string)

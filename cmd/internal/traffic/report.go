@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
@@ -26,8 +27,22 @@ type SendReport struct {
 	PauseTime   int64      `json:"pause_received_paused_ns"`
 	Ignored     uint64     `json:"mac_control_ignored_frames"`
 	Control     uint64     `json:"control_sent_frames"` // hello and totals
+	Send        Way        `json:"send"`                // at the end of the load
 
 	LongestStall int64 `json:"longest_stall_ns"`
+}
+
+// A Way says which sockets frames left by, as "show ports" does.
+type Way struct {
+	By  string  `json:"by"`  // af_xdp: bursts of frames of up to 2048 octets; packet: all
+	Why *string `json:"why"` // null with af_xdp
+}
+
+func newWay(path port.TxPath) Way {
+	if path.XDP {
+		return Way{By: "af_xdp"}
+	}
+	return Way{By: "packet", Why: &path.Why}
 }
 
 // A SentFlow is one flow of a sender. The sink's counters are valid only where Answered is true.

@@ -39,8 +39,7 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	// A sender without a speed uses only the packet socket, so that its rate is comparable on every kernel.
-	p, link, err := open(c.Netns, c.Interface, 0, senderSlots, c.Speed > 0)
+	p, link, err := open(c.Netns, c.Interface, 0, senderSlots, !c.Packet)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +60,11 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 	if err := s.load(ctx); err != nil {
 		return nil, err
 	}
+	path := p.TxPath()
 	s.settle(ctx)
-	return s.report(), nil
+	r := s.report()
+	r.Send = newWay(path)
+	return r, nil
 }
 
 func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {

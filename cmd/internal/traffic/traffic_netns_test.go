@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
 )
 
@@ -54,6 +56,22 @@ func TestNothingIsLostOnALink(t *testing.T) {
 	}
 	for _, f := range got.Flows {
 		assert.True(t, f.Finished && f.Lost == 0 && f.Latency.P50 > 0 && f.Latency.Max >= f.Latency.P50, "%+v", f)
+	}
+}
+
+// A sender without a speed is as fast as it can, and says by which sockets.
+func TestSenderSaysWhichSockets(t *testing.T) {
+	a, b := pair(t)
+	sc := SendConfig{FlowControl: "off", Count: 1000, Flows: []Flow{{Priority: 3, Octets: 200, Weight: 1}}}
+	for _, sc.Packet = range []bool{false, true} {
+		sent, got := exchange(t, a, b, sc, SinkConfig{FlowControl: "off"})
+		assert.True(t, got.ReceivedFrames == 1000 && sent.Flows[0].Lost == 0, "received %d of 1,000",
+			got.ReceivedFrames)
+		if sc.Packet {
+			assert.Equal(t, sent.Send.By, "packet", "--packet-socket: sent by")
+			continue
+		}
+		porttest.RequireXDP(t, port.TxPath{XDP: sent.Send.By == "af_xdp", Why: *cmp.Or(sent.Send.Why, new(string))})
 	}
 }
 
