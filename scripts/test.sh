@@ -364,7 +364,7 @@ repeat_targets() {
   fuzz_targets | while read -r folder target; do
     mv "$work/fuzz/$folder/$target" "$work/fuzz/$folder/testdata/fuzz/" 2>/dev/null || true # nothing found
     echo -n "$folder "
-    (cd "$work/fuzz/$folder" && EXECUTIONS=$FUZZ FUZZ_SECONDS=${FUZZ_SECONDS:-3600} \
+    (cd "$work/fuzz/$folder" && GOGC=800 EXECUTIONS=$FUZZ FUZZ_SECONDS=${FUZZ_SECONDS:-3600} \
       "$work/fuzz/${folder##*/}.test" -test.timeout 0 -test.run "^$target\$")
   done
 }

@@ -19,7 +19,7 @@ const FilterOctets = 256
 // goroutine.
 type Filter struct {
 	vm   *bpf.VM
-	tail []byte // as long as the longest frame, zeros behind what was captured
+	tail []byte // nil, or as long as the longest frame, with zeros behind what was captured
 	used int
 }
 
@@ -64,7 +64,7 @@ func newFilter(program []bpf.RawInstruction) (*Filter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the filter is no program: %w", err)
 	}
-	return &Filter{vm: vm, tail: make([]byte, MaxSnap)}, nil
+	return &Filter{vm: vm}, nil
 }
 
 // Keep returns how many octets the filter keeps of a frame of length octets, or 0. data are its captured first octets.
@@ -74,7 +74,10 @@ func (f *Filter) Keep(data []byte, length int) int {
 		return len(data)
 	}
 	seen := data
-	if len(data) < length && length <= len(f.tail) {
+	if len(data) < length && length <= MaxSnap {
+		if f.tail == nil {
+			f.tail = make([]byte, MaxSnap)
+		}
 		clear(f.tail[:f.used])
 		f.used = copy(f.tail, data)
 		seen = f.tail[:length]

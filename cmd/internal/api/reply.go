@@ -65,17 +65,13 @@ func Parse(name string, data []byte) (Reply, error) {
 	if !ok {
 		return nil, unknownNoun(name)
 	}
-	r, head := n.empty(), struct{ Schema int }{}
-	err := json.Unmarshal(data, r)
-	if err == nil {
-		err = json.Unmarshal(data, &head)
-	}
-	if err != nil {
+	r := n.empty()
+	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
 	}
-	if head.Schema != Schema {
+	if schema := reflect.ValueOf(r).Elem().FieldByName("Schema").Int(); schema != Schema {
 		return nil, fmt.Errorf("the switch speaks schema %d and this program schema %d: use the program that the "+
-			"switch was started with", head.Schema, Schema)
+			"switch was started with", schema, Schema)
 	}
 	return r, nil
 }

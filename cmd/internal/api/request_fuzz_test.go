@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"pfcswitch/dataplane/assert"
+	"pfcswitch/dataplane/capture"
 	"testing"
 )
 
@@ -30,6 +31,10 @@ func FuzzRequest(f *testing.F) {
 	}
 	ended, cancel := context.WithCancel(f.Context())
 	cancel() // streams end at once
+	source := &fake{}
+	keeps := assert.Got(source.tap.Attach(capture.Want{})).Must(f) // each capture would make a ring of its own
+	defer keeps.Close()
+	s := NewServer(source, start, 0)
 	f.Fuzz(func(t *testing.T, method uint8, address string, body []byte) {
 		u, err := url.ParseRequestURI(address)
 		if err != nil {
@@ -39,7 +44,7 @@ func FuzzRequest(f *testing.F) {
 		r := (&http.Request{Method: methods[method%4], URL: u, Body: io.NopCloser(bytes.NewReader(body))}).
 			WithContext(ended)
 		w := httptest.NewRecorder()
-		NewServer(&fake{}, start, 0).ServeHTTP(w, r)
+		s.ServeHTTP(w, r)
 		if w.Header().Get("Content-Type") == "application/x-pcapng" {
 			return
 		}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -265,9 +266,11 @@ func FuzzReadCapture(f *testing.F) {
 	f.Add(classic(binary.LittleEndian, 1, []byte{1, 2, 3}))
 	f.Add(classic(binary.BigEndian, 1, []byte{1, 2, 3}))
 	f.Add(pcapng(f))
+	buffer := bufio.NewReaderSize(nil, 64<<10) // else each call makes one
 	f.Fuzz(func(t *testing.T, b []byte) {
+		buffer.Reset(bytes.NewReader(b))
 		for _, read := range []func() ([][]byte, error){
-			func() ([][]byte, error) { return ReadCapture(bytes.NewReader(b), 3) },
+			func() ([][]byte, error) { return ReadCapture(buffer, 3) },
 			func() ([][]byte, error) { return ReadHex(bytes.NewReader(b), 3) },
 		} {
 			frames, err := read()

@@ -16,6 +16,9 @@ import (
 
 const maxFrame = port.MaxFrame + frame.TagOctets
 
+// betweenOctets removes what may stand between digits.
+var betweenOctets = strings.NewReplacer(" ", "", "\t", "", ":", "")
+
 // ReadHex reads at most most frames, one a line, as hexadecimal digits. It ignores blanks and colons between digits,
 // empty lines and lines that begin with #.
 func ReadHex(r io.Reader, most int) ([][]byte, error) {
@@ -23,7 +26,7 @@ func ReadHex(r io.Reader, most int) ([][]byte, error) {
 	lines.Buffer(make([]byte, 0, 4096), 4*maxFrame)
 	var frames [][]byte
 	for number := 1; len(frames) < most && lines.Scan(); number++ {
-		text := strings.NewReplacer(" ", "", "\t", "", ":", "").Replace(lines.Text())
+		text := betweenOctets.Replace(lines.Text())
 		if text == "" || text[0] == '#' {
 			continue
 		}

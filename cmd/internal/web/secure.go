@@ -64,6 +64,11 @@ func ReadSecurity(file string) (s Security, err error) {
 	if err != nil {
 		return s, fmt.Errorf("%w: %s", err, remedy(err))
 	}
+	return parseSecurity(file, b)
+}
+
+// parseSecurity reads the content of the file.
+func parseSecurity(file string, b []byte) (s Security, err error) {
 	var c toolkit.Config
 	if err := yaml.UnmarshalStrict(b, &c); err != nil {
 		return s, fmt.Errorf("%s: %w: %s", file, redact(err), remedy(err))
