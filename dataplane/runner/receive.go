@@ -50,7 +50,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 		w.serve(arrivals[:admitted])
 	}
 	if c == port.Lossless {
-		t.within.Store(w.r.sw.LookWithin(t.index, t.lookWithin, lookSoon))
+		w.r.refresher.LookWithin(t.index, w.r.sw.LookWithin(t.index, t.lookWithin, lookSoon))
 		w.look(t, w.now)
 	}
 	received := w.r.sw.ReceivedFrames()
@@ -72,7 +72,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 
 // look tells the Refresher that this worker is about to look at the port's lossless rings.
 func (w *worker) look(t *portTask, now int64) {
-	w.r.refresher.Look(t.index, t.port, now, t.within.Load())
+	w.r.refresher.Look(t.index, t.port, now)
 }
 
 // lookSooner sets within which time from now on somebody has to look at the lossless rings of t, which nobody does now.
@@ -81,8 +81,7 @@ func (r *Runner) lookSooner(t *portTask, now int64) {
 	if r.sw.WaitsInRing() {
 		return
 	}
-	t.within.Store(r.sw.LookWithin(t.index, t.lookWithin, lookSoon))
-	r.refresher.LookSooner(t.index, now, t.within.Load())
+	r.refresher.LookSooner(t.index, now, r.sw.LookWithin(t.index, t.lookWithin, lookSoon))
 }
 
 // fills reports whether the burst of n received frames was as long as bursts may be: more frames may wait then.

@@ -13,7 +13,7 @@ import (
 // no older frame follows a newer one.
 type refresh struct {
 	due    atomic.Int64 // when the frame is to be sent again; noDeadline where it holds nobody
-	within atomic.Int64 // that time, in ns
+	within atomic.Int64 // in ns, from a look to the next: less where a threshold is near; 0: nobody has to look
 	lookBy atomic.Int64 // when a worker has to have looked; noDeadline where no frame has come for long
 	hold   ringHold
 	holds  atomic.Uint32 // how many late holds have begun

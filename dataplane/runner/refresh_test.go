@@ -403,6 +403,31 @@ func TestLookSooner(t *testing.T) {
 	assert.Equal(t, f.lookBy.Load(), 250, "to look by, after a frame that ended an idle time")
 }
 
+// A hastenedPort lets another worker call LookSooner in the middle of a Look, once that knows the time in force.
+type hastenedPort struct {
+	exit
+	sooner func()
+}
+
+func (p *hastenedPort) BacklogExceeds(port.Class, int) bool {
+	p.sooner()
+	return true
+}
+
+// What LookSooner says while the caller of Look has no CPU holds from that Look on.
+func TestLookSoonerDuringALook(t *testing.T) {
+	r := newRefresher(1)
+	f := &r.ports[0]
+	r.LookWithin(0, 8_000_000)
+	p := &hastenedPort{sooner: func() {
+		f.lookBy.Store(9_000_000) // a frame has come to the idle rings
+		r.LookSooner(0, 1_000_000, 250_000)
+	}}
+	r.Look(0, p, 1_000_000)
+	assert.Equal(t, f.lookBy.Load(), 1_250_000, "to look by")
+	assert.Equal(t, f.within.Load(), 250_000, "the time in force")
+}
+
 // free tells whether the peer is not held, and XON was sent after a hold because nobody looked.
 func (f *refresh) free() bool {
 	f.Lock()

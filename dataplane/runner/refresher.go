@@ -185,6 +185,7 @@ func (r *Refresher) Taken(i int) (s Sendings) {
 func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, by Watched) (within int64) {
 	if every == 0 {
 		r.ports[i].guard.Store(nil)
+		r.ports[i].within.Store(0)
 		return 0
 	}
 	rings := p.Descriptors(nil, port.WorkLossless)
@@ -215,21 +216,32 @@ func (r *Refresher) Disarm(i int) (s Sendings) {
 	return s
 }
 
-// Look says that the caller is about to look at the lossless rings of port i, at time now, and will again within that
-// time, or when a frame has come. Where no frame has come for long, only a frame counts: else each probe of an idle
-// switch would wake the Refresher too.
-func (r *Refresher) Look(i int, p port.Port, now, within int64) {
+// Look says that the caller is about to look at the lossless rings of port i, at time now, and will again within the
+// time in force, or when a frame has come. Where no frame has come for long, only a frame counts: else each probe of an
+// idle switch would wake the Refresher too.
+func (r *Refresher) Look(i int, p port.Port, now int64) {
 	f := &r.ports[i]
+	within := f.within.Load()
 	if within == 0 || f.lookBy.Load() == noDeadline && !p.BacklogExceeds(port.Lossless, 0) {
 		return
 	}
-	f.within.Store(within)
-	f.lookBy.Store(now + within)
+	for {
+		f.lookBy.Store(now + within)
+		sooner := f.within.Load() // LookSooner may not have seen what it has to make sooner
+		if sooner >= within {
+			break
+		}
+		within = sooner
+	}
 	r.wakeFor(now + within)
 }
 
+// LookWithin sets the time in force at port i from the next Look on, in ns. Calls of LookWithin and LookSooner for a
+// port are not concurrent.
+func (r *Refresher) LookWithin(i int, within int64) { r.ports[i].within.Store(within) }
+
 // LookSooner says that from time now on nobody may be without a look at port i for longer than within, which may be
-// less than the caller of Look knew.
+// less than the time in force.
 func (r *Refresher) LookSooner(i int, now, within int64) {
 	f := &r.ports[i]
 	if within == 0 {

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"sync/atomic"
-
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
@@ -32,14 +30,13 @@ type portTask struct {
 	roomAt        uint64                  // Switch.Departures when they last had to stay
 	roomTryAt     int64                   // when they are offered again in any case
 
-	lookWithin          int64        // ns after which the Refresher holds the peer if this task does not look; 0: never
-	within              atomic.Int64 // the same after the last burst or XON: less where a threshold is near
-	burstsUntilMeasured int          // of a ring that fills up
-	draining            bool         // the peer is held until the rings are replaced, or until a configuration fits
-	interval            int64        // ns for which the rings may stay unpolled; 0: never
-	unpolledNs          int64        // for which they stay unpolled in the coming sleep
-	longQueueUntil      int64        // until then the egress queues of the last burst hold frames
-	pollUntil           int64        // until then the rings are polled
+	lookWithin          int64 // ns after which the Refresher holds the peer if this task does not look; 0: never
+	burstsUntilMeasured int   // of a ring that fills up
+	draining            bool  // the peer is held until the rings are replaced, or until a configuration fits
+	interval            int64 // ns for which the rings may stay unpolled; 0: never
+	unpolledNs          int64 // for which they stay unpolled in the coming sleep
+	longQueueUntil      int64 // until then the egress queues of the last burst hold frames
+	pollUntil           int64 // until then the rings are polled
 
 	up     bool    // the link
 	assist *Assist // nil: no program helps
@@ -107,7 +104,6 @@ func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
 	}
 	by := Watched{Wake: t.rx.wake, Looks: t.rx.self.Pulse, Decides: t.tx.self.Pulse}
 	t.lookWithin = r.refresher.Protect(t.index, t.port, hold, every, by)
-	t.within.Store(t.lookWithin)
 	r.lookSooner(t, Now())
 	if every == 0 || !t.up {
 		hold = nil

@@ -18,7 +18,6 @@ type pauser struct {
 	sender    *macctl.Initiator
 	refresher *runner.Refresher // holds the peer while the sink gets no CPU
 	self      runner.Observed   // the sink's thread
-	within    int64             // ns within which the sink has to look at its rings
 	mask      uint8
 	holding   bool
 	buf       [2 * macctl.FrameSize]byte
@@ -33,7 +32,7 @@ func newPauser(on port.Port, mode macctl.Mode, lossless uint8, speed int64, own 
 	p := &pauser{port: on, mask: lossless, refresher: r, sender: macctl.NewInitiator(
 		macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
 	hold, every := p.sender.AppendHold(nil)
-	p.within = r.Protect(0, on, hold, every, runner.Watched{
+	r.Protect(0, on, hold, every, runner.Watched{
 		Wake:  func() {}, // a sink that sleeps is woken by the frames
 		Looks: p.self.Pulse, Decides: p.self.Pulse})
 	return p, nil
@@ -42,7 +41,7 @@ func newPauser(on port.Port, mode macctl.Mode, lossless uint8, speed int64, own 
 // update decides by the ring's backlog whether to pause the peer, and sends the control frames that are due. The caller
 // then reads the rings.
 func (p *pauser) update(now int64) {
-	p.refresher.Look(0, p.port, now, p.within)
+	p.refresher.Look(0, p.port, now)
 	if p.refresher.TakeLate(0) {
 		p.countRefreshes()
 		p.holding = true
