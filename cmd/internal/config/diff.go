@@ -60,6 +60,9 @@ func (f field) fields() (all []field, ok bool) {
 	if r, noted := f.write.(remark); noted {
 		f.write = r.writer
 	}
+	if l, unmade := f.write.(late); unmade {
+		f.write = l()
+	}
 	m, ok := f.write.(nested)
 	return m.fields, ok
 }

@@ -34,6 +34,11 @@ type nested struct {
 
 func (m nested) text() string { return m.layout(m.fields) }
 
+// late makes the writer of a value once it is written: who reads a file writes nothing.
+type late func() writer
+
+func (l late) text() string { return l().text() }
+
 // remark is a value with a comment.
 type remark struct {
 	writer

@@ -56,8 +56,8 @@ func (l *LLDP) fields() []field {
 		key("dcbx", &l.DCBX, oneOf(DCBXAuto, DCBXIEEE, DCBXCEE, DCBXCIN, DCBXOff)),
 		key("willing", &l.Willing, truth),
 		key("tie_break", &l.TieBreak, oneOf(TieHigher, TieLower)),
-		key("bit_ieee", &l.BitIEEE, oneBit(0x30)),
-		key("bit_legacy", &l.BitLegacy, oneBit(0x1F)),
+		key("bit_ieee", &l.BitIEEE, bitIEEE),
+		key("bit_legacy", &l.BitLegacy, bitLegacy),
 		key("change_hold", &l.ChangeHold, duration(0, time.Hour)),
 	}
 }
@@ -75,6 +75,8 @@ func wholeSeconds(least, most time.Duration) parser[time.Duration] {
 	}
 	return p
 }
+
+var bitIEEE, bitLegacy = oneBit(0x30), oneBit(0x1F)
 
 // oneBit reads one bit of a mask, or off.
 func oneBit(mask uint8) parser[uint8] {

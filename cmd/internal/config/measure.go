@@ -123,6 +123,8 @@ func (h *HeadroomDefaults) fields() []field {
 	}
 }
 
+func (h *HeadroomDefaults) write() writer { return nested{lines("  "), h.fields()} }
+
 func (h *HeadroomDefaults) read(v value) {
 	v.read(h.fields()...)
 	if h.Mode == ModeLoopback && h.Stamps == FourStamps {

@@ -87,11 +87,13 @@ func float(form *Schema, complaint string, good func(float64) bool) parser[float
 
 // number reads a whole number in a closed range; what names it in errors.
 func number[T ~int | ~int64 | ~uint8 | ~uint16](what string, least, most int64) parser[T] {
-	complaint := fmt.Sprintf("is no %s: write a number from %d to %d", what, least, most)
-	return simple(whole(least, most), complaint, plainly[T], func(text string) (T, bool) {
+	return parser[T]{func(text string) (T, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
-		return T(n), err == nil && n >= least && n <= most
-	})
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("is no %s: write a number from %d to %d", what, least, most)
+		}
+		return T(n), nil
+	}, plainly[T], func() []*Schema { return []*Schema{whole(least, most)} }}
 }
 
 // hex reads a number of 16 bits, of which known names the values that belong to others.
@@ -110,16 +112,24 @@ func hex(form *Schema, complaint string, least uint64, known func(uint64) bool, 
 
 // oneOf reads one of several words, or of several values by their names.
 func oneOf[T comparable](all ...T) parser[T] {
-	names := make([]string, len(all))
-	for i, one := range all {
-		names[i] = fmt.Sprint(one)
-	}
-	return named(names, all...)
+	return namedBy(func() []string {
+		names := make([]string, len(all))
+		for i, one := range all {
+			names[i] = fmt.Sprint(one)
+		}
+		return names
+	}, all)
 }
 
 // named is oneOf for values that do not know their names.
 func named[T comparable](names []string, all ...T) parser[T] {
+	return namedBy(func() []string { return names }, all)
+}
+
+// namedBy is named for names that are asked for once a value is read or written.
+func namedBy[T comparable](named func() []string, all []T) parser[T] {
 	return parser[T]{func(text string) (T, error) {
+		names := named()
 		if i := slices.Index(names, text); i >= 0 {
 			return all[i], nil
 		}
@@ -128,7 +138,8 @@ func named[T comparable](names []string, all ...T) parser[T] {
 		}
 		choice := strings.Join(names[:len(names)-1], ", ") + " or "
 		return *new(T), fmt.Errorf("is unknown: write %s%s", strings.TrimPrefix(choice, " or "), names[len(names)-1])
-	}, func(v T) string { return names[slices.Index(all, v)] }, func() []*Schema { return []*Schema{words(names)} }}
+	}, func(v T) string { return named()[slices.Index(all, v)] },
+		func() []*Schema { return []*Schema{words(named())} }}
 }
 
 // or adds to a parser's errors the words that its key accepts instead.

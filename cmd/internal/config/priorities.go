@@ -41,7 +41,7 @@ func (p *Priorities) fields() []field {
 		key("trust", &p.Trust, trust),
 		key("default", &p.Default, priorityNumber),
 		{"lossless", p.readLossless, single(p.writeLossless)},
-		{"dscp", p.readDSCP, p.writeDSCP()},
+		{"dscp", p.readDSCP, late(p.writeDSCP)},
 	}
 }
 
@@ -129,6 +129,8 @@ func (q *Queue) read(v value) {
 	}
 }
 
+func (c *Config) writeQueues() writer { return nested{lines("  "), byPriority(&c.Queues, writeQueue)} }
+
 func writeQueue(q *Queue) writer {
 	if q.Strict {
 		return nested{flow, []field{{"strict", nil, literal("true")}}}
@@ -162,6 +164,8 @@ func (e *ECN) fields() []field {
 		key("pmax", &e.Pmax, share),
 	}
 }
+
+func (c *Config) writeECN() writer { return nested{lines("  "), byPriority(&c.ECN, writeECN)} }
 
 func writeECN(e *ECN) writer {
 	if !e.Enabled {
