@@ -33,7 +33,7 @@ func FuzzRequest(f *testing.F) {
 	cancel() // streams end at once
 	source := &fake{}
 	keeps := assert.Got(source.tap.Attach(capture.Want{})).Must(f) // each capture would make a ring of its own
-	defer keeps.Close()
+	f.Cleanup(keeps.Close)
 	s := NewServer(source, start, 0)
 	f.Fuzz(func(t *testing.T, method uint8, address string, body []byte) {
 		u, err := url.ParseRequestURI(address)
