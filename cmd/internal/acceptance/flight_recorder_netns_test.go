@@ -41,6 +41,7 @@ func TestLossIsWritten(t *testing.T) {
 		lost := r.Snapshot(1).Counters.LosslessDrops
 		return h2.Tally(1, 3).Frames+lost[3]+lost[dataplane.NumPriorities] == liar.Sent[3].Load()
 	})
+	r.LossesAreTold(1)
 	files := assert.Got(os.ReadDir(folder)).Must(t)
 	info := assert.Got(os.Stat(path)).Must(t)
 	assert.True(t, len(files) == 1 && info.Mode().Perm() == 0o600,

@@ -101,6 +101,7 @@ func TestRingThatTheKernelStops(t *testing.T) {
 		})
 		assert.True(t, got != 0, "nothing was lost: the ring did not stop, and nothing is tested")
 	}
+	r.LossesAreTold(1)
 	all := r.Events(dataplane.EventLosslessDrop, 1)
 	for _, e := range all {
 		assert.True(t, strings.HasPrefix(e.Text, "the kernel stopped a receive ring"),

@@ -317,6 +317,20 @@ func (r *Rig) Events(kind dataplane.EventKind, n int) (found []dataplane.Event) 
 	return found
 }
 
+// LossesAreTold fails the test unless the events of a port, which loses nothing now, count all lossless frames lost.
+func (r *Rig) LossesAreTold(n int) {
+	r.T.Helper()
+	var lost, told uint64
+	for _, frames := range r.Snapshot(n).Counters.LosslessDrops {
+		lost += frames
+	}
+	all := r.Events(dataplane.EventLosslessDrop, n)
+	for _, e := range all {
+		told += e.Count
+	}
+	assert.True(r.T, lost > 0 && told == lost, "events tell of %d lost lossless frames, want %d: %+v", told, lost, all)
+}
+
 // NoLosslessDrops fails the test if a port, except the given ones, has lost lossless frames since the last call.
 func (r *Rig) NoLosslessDrops(except ...int) {
 	r.T.Helper()

@@ -52,6 +52,7 @@ func TestPeerIgnoresXoff(t *testing.T) {
 			eventually(t, "every frame of the liar has come or is counted", func() bool {
 				return h2.Tally(1, 3).Frames+allDrops(r.Snapshot(1)) == liar.Sent[3].Load()
 			})
+			r.LossesAreTold(1)
 		})
 	}
 }
