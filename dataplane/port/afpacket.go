@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -406,8 +405,7 @@ func inParallel(n int, f func(i int) error) []error {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			runtime.LockOSThread() // the thread ends with the goroutine
-			errs[i] = f(i)
+			OnOwnThread(func() { errs[i] = f(i) })
 		})
 	}
 	all.Wait()

@@ -81,8 +81,8 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 	r.slots = blocks * r.perBlock
 	req := unix.TpacketReq{Block_size: uint32(block), Block_nr: uint32(blocks), Frame_size: uint32(r.slotSize),
 		Frame_nr: uint32(r.slots)}
-	if err := unix.SetsockoptTpacketReq(r.fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &req); err != nil {
-		return fmt.Errorf("receive ring of %d slots of %d octets: %w", r.slots, r.slotSize, err)
+	if errno := blockingRing(r.fd, &req); errno != 0 {
+		return fmt.Errorf("receive ring of %d slots of %d octets: %w", r.slots, r.slotSize, errno)
 	}
 	mem, err := unix.Mmap(r.fd, 0, block*blocks, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {

@@ -1,10 +1,13 @@
 package port
 
 import (
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane/assert"
 )
@@ -50,4 +53,15 @@ func TestThreadIsObserved(t *testing.T) {
 	close(stop)
 	<-ended
 	assert.Must(t, th.Close())
+}
+
+// What runs in parallel ends its threads, so the main thread, which cannot end, does none of it.
+func TestInParallelSparesTheMainThread(t *testing.T) {
+	onMain := inParallel(64, func(int) error {
+		if unix.Gettid() == unix.Getpid() {
+			return errors.New("it runs on the main thread")
+		}
+		return unix.Nanosleep(&unix.Timespec{Nsec: int64(time.Millisecond)}, nil)
+	})
+	assert.Must(t, errors.Join(onMain...))
 }

@@ -53,7 +53,7 @@ func TestWakeEndsASleep(t *testing.T) {
 				from := time.Now()
 				wake, late := time.AfterFunc(before, w.Wake), time.AfterFunc(patience, w.Wake)
 				// a signal of the runtime's ends it as well
-				for sleep(w, d) != port.Ready || time.Since(from) < before {
+				for sleep(w, d) != port.Woken || time.Since(from) < before {
 				}
 				slept := time.Since(from)
 				assert.True(t, slept < patience, "%s(%v), Wake after %v: slept %v", name, d, before, slept)
@@ -145,6 +145,8 @@ func TestIgnoredDescriptorsEndNoSleep(t *testing.T) {
 		w.Poll(long)
 		assert.True(t, time.Since(from) < long, "%s did not end a sleep", name)
 	}
+	w.Wake()
+	assert.Equal(t, w.Wait(long), port.Ready, "Wake while a descriptor is readable, want ready")
 	w.Ignore(0, 2, true)
 	w.Ignore(1, 2, false)
 	assert.Equal(t, w.Wait(long), port.Ready, "a descriptor that was ignored before, want ready")
