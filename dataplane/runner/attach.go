@@ -11,45 +11,76 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Attach gives the configured port number i its sockets, its address and the programs at its interface; nil: none. The
-// runner closes p when the port is detached. The port is down until SetUp. Ports that are attached one after the other
-// share a look.
-func (r *Runner) Attach(i int, p port.Port, mac [6]byte, a *Assist, look *port.PacketSockets) error {
+// An Attachment is what a configured port gets.
+type Attachment struct {
+	Index  int // of the port
+	Port   port.Port
+	MAC    [6]byte
+	Assist *Assist // the programs at its interface; nil: none
+}
+
+// Attach gives configured ports their sockets, their addresses and their programs, while the workers pause once. It
+// returns an error for each, in order; nil where the runner has the port now and closes it when it is detached. The
+// ports are down until SetUp.
+func (r *Runner) Attach(all ...Attachment) []error {
 	r.change.Lock()
 	defer r.change.Unlock()
-	if err := r.grow(); err != nil {
-		return fmt.Errorf("start a worker: %w", err)
+	errs, tasks := make([]error, len(all)), make([]*portTask, len(all))
+	failed := r.grow(len(all))
+	var look port.PacketSockets
+	for i, a := range all {
+		if tasks[i], errs[i] = r.newTask(a); failed != nil {
+			errs[i] = fmt.Errorf("start a worker: %w", failed)
+		}
+		if errs[i] == nil {
+			tasks[i].allowXDP(a.Port, &look)
+		}
 	}
-	t := &portTask{index: i, port: p, assist: a}
-	known := false
-	r.View(func(sw *dataplane.Switch) { t.cfg, known = sw.PortConfig(i) })
-	if !known {
-		return fmt.Errorf("there is no port number %d", i)
-	}
-	if err := t.steer(); err != nil {
-		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
-	}
-	t.allowXDP(p, look)
-	return r.do(func(sw *dataplane.Switch) error {
-		cfg, err := sw.SetMAC(i, mac, Now())
-		if err != nil {
-			return err
+	_ = r.do(func(sw *dataplane.Switch) error {
+		for i, a := range all {
+			if errs[i] == nil {
+				errs[i] = r.attach(sw, tasks[i], a)
+			}
 		}
-		if r.tasks[i] != nil {
-			return fmt.Errorf("port %s: has its sockets already", cfg.Name)
-		}
-		if err := sw.SetRoom(i, p.Octets(port.Lossless)); err != nil {
-			return fmt.Errorf("port %s: %w", cfg.Name, err)
-		}
-		t.configure(cfg)
-		sw.RingsReplaced(i)
-		if a != nil {
-			t.setAssist(sw, r, a)
-		}
-		r.tasks[i] = t
 		r.assign(sw)
 		return nil
 	})
+	return errs
+}
+
+// newTask returns the task of a port that is not attached yet.
+func (r *Runner) newTask(a Attachment) (*portTask, error) {
+	t := &portTask{index: a.Index, port: a.Port, assist: a.Assist}
+	known := false
+	r.View(func(sw *dataplane.Switch) { t.cfg, known = sw.PortConfig(a.Index) })
+	if !known {
+		return t, fmt.Errorf("there is no port number %d", a.Index)
+	}
+	if err := t.steer(); err != nil {
+		return t, fmt.Errorf("port %s: %w", t.cfg.Name, err)
+	}
+	return t, nil
+}
+
+// attach makes a task one of the runner's. The workers stand still.
+func (r *Runner) attach(sw *dataplane.Switch, t *portTask, a Attachment) error {
+	cfg, err := sw.SetMAC(a.Index, a.MAC, Now())
+	if err != nil {
+		return err
+	}
+	if r.tasks[a.Index] != nil {
+		return fmt.Errorf("port %s: has its sockets already", cfg.Name)
+	}
+	if err := sw.SetRoom(a.Index, a.Port.Octets(port.Lossless)); err != nil {
+		return fmt.Errorf("port %s: %w", cfg.Name, err)
+	}
+	t.configure(cfg)
+	sw.RingsReplaced(a.Index)
+	if a.Assist != nil {
+		t.setAssist(sw, r, a.Assist)
+	}
+	r.tasks[a.Index] = t
+	return nil
 }
 
 // Detach takes the sockets of port number i away and closes them, and meanwhile closes what else only they needed.
@@ -112,9 +143,8 @@ func (r *Runner) SetUp(i int, up bool) error {
 	})
 }
 
-// grow starts workers until there are enough for one more port.
-func (r *Runner) grow() error {
-	n := 1
+// grow starts workers until there are enough for n more ports.
+func (r *Runner) grow(n int) error {
 	for range r.attached() {
 		n++
 	}

@@ -359,12 +359,33 @@ func (l *testbed) readsUntil(done chan struct{}) (n int) {
 	}
 }
 
+// A port that cannot be attached keeps none of the others from it.
+func TestAttachSeveral(t *testing.T) {
+	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
+	var all []Attachment
+	for _, i := range []int{0, 7, 1} {
+		near, _ := l.second()
+		all = append(all, Attachment{Index: i, Port: near, MAC: testPort(i).MAC})
+	}
+	errs := l.r.Attach(all...)
+	for i, err := range errs {
+		assert.True(t, err != nil, "port %d has its sockets, or does not exist: no error", all[i].Index)
+	}
+	l.must(errors.Join(l.r.Detach(0), l.r.Detach(1)))
+	errs = l.r.Attach(all...)
+	assert.True(t, errs[0] == nil && errs[1] != nil && errs[2] == nil, "%v, want one for port 7", errs)
+	for i := range 2 {
+		assert.True(t, l.r.tasks[i] != nil && l.r.tasks[i].port == all[2*i].Port && l.r.tasks[i].rx != nil,
+			"port %d has not its sockets, or no worker", i)
+	}
+}
+
 // A configuration that is in force is in force, whatever fails then.
 func TestConfigureWarns(t *testing.T) {
 	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
 	near, _ := l.second()
 	l.must(l.r.Detach(0))
-	l.must(l.r.Attach(0, near, testPort(0).MAC, nil, nil))
+	l.must(errors.Join(l.r.Attach(Attachment{Port: near, MAC: testPort(0).MAC})...))
 	near.steered = errors.New("the kernel refuses")
 	ports := asMap(unshapedPorts(2)...)
 	changed := ports[0]

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -108,7 +109,7 @@ func (l *testbed) attach(i int, wrap func(*porttest.End) port.Port) {
 	if wrap != nil {
 		p = wrap(near)
 	}
-	l.must(l.r.Attach(i, p, testPort(i).MAC, nil, nil))
+	l.must(errors.Join(l.r.Attach(Attachment{Index: i, Port: p, MAC: testPort(i).MAC})...))
 	l.must(l.r.SetUp(i, true))
 	l.stations[i].link(near, far)
 }

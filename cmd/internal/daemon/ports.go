@@ -167,10 +167,7 @@ func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 		d.mtus.forget(p.number)
 		d.warn(name, "giving back the interface of a port that is gone", p.release())
 	}
-	var look port.PacketSockets
-	for name, o := range staged {
-		d.installStaged(d.ports[name], o, &look)
-	}
+	d.installStaged(staged)
 	d.reconcile()
 	for _, p := range d.ports {
 		d.configureLLDP(p)
@@ -178,18 +175,25 @@ func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 	d.publish()
 }
 
-// installStaged gives a port its staged sockets. Sockets on the same interface are replaced without a gap.
-func (d *Daemon) installStaged(p *portLink, o *stagedPort, look *port.PacketSockets) {
-	if p.socket != nil {
-		err := d.replace(p, o)
-		if err == nil {
-			return
+// installStaged gives ports their staged sockets. Sockets on the same interface are replaced without a gap.
+func (d *Daemon) installStaged(staged map[string]*stagedPort) {
+	var fresh []installation
+	for name, o := range staged {
+		p := d.ports[name]
+		if p.socket != nil {
+			err := d.replace(p, o)
+			if err == nil {
+				continue
+			}
+			d.warn(p.cfg.Name, "replacing the receive rings", err)
+			d.warn(p.cfg.Name, "closing the old sockets", d.closePort(p))
 		}
-		d.warn(p.cfg.Name, "replacing the receive rings", err)
-		d.warn(p.cfg.Name, "closing the old sockets", d.closePort(p))
+		fresh = append(fresh, installation{p, o})
 	}
-	if err := d.install(p, o, look); err != nil {
-		d.reportDown(p, err)
+	for i, err := range d.install(fresh...) {
+		if err != nil {
+			d.reportDown(fresh[i].link, err)
+		}
 	}
 }
 
@@ -304,7 +308,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 	if err != nil {
 		return err
 	}
-	return d.install(p, o, new(port.PacketSockets))
+	return d.install(installation{p, o})[0]
 }
 
 // followLink takes over the state of the link, and what else has changed.

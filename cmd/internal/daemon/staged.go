@@ -12,6 +12,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 )
 
 // A stagedPort is an interface with open sockets that do not receive yet. Every step that can fail is done, so the
@@ -56,7 +57,7 @@ func (d *Daemon) stage(c *config.Config) (map[string]*stagedPort, error) {
 // CPU time. A switch that forwards already opens one port at a time.
 func (d *Daemon) openAtOnce() int {
 	if d.starts() {
-		return 16
+		return 32
 	}
 	return 1
 }
@@ -157,14 +158,43 @@ func (o *stagedPort) takeOver() {
 	}
 }
 
-// install gives a port its sockets. See Runner.Attach.
-func (d *Daemon) install(p *portLink, o *stagedPort, look *port.PacketSockets) error {
-	o.takeOver()
-	p.at = o.at
-	a, err := d.attachAssist(p, o)
-	if err == nil {
-		err = d.runner.Attach(p.number, o.socket, o.at.link.MAC, a, look)
+// An installation is a port and the sockets that it gets.
+type installation struct {
+	link   *portLink
+	staged *stagedPort
+}
+
+// install gives ports their sockets, and returns an error for each, in order. See Runner.Attach. Attaching a program
+// takes the kernel a while, so a port with one does not wait for the others.
+func (d *Daemon) install(all ...installation) []error {
+	errs := make([]error, len(all))
+	var without []int
+	var attachments []runner.Attachment
+	for i, n := range all {
+		n.staged.takeOver()
+		n.link.at = n.staged.at
+		switch a, err := d.attachAssist(n.link, n.staged); {
+		case err != nil:
+			errs[i] = errors.Join(err, n.staged.socket.Close(), n.staged.restore())
+		case a != nil:
+			errs[i] = d.begin(n, a, d.runner.Attach(n.attachment(a))[0])
+		default:
+			without, attachments = append(without, i), append(attachments, n.attachment(nil))
+		}
 	}
+	for k, err := range d.runner.Attach(attachments...) {
+		errs[without[k]] = d.begin(all[without[k]], nil, err)
+	}
+	return errs
+}
+
+func (n *installation) attachment(a *runner.Assist) runner.Attachment {
+	return runner.Attachment{Index: n.link.number, Port: n.staged.socket, MAC: n.staged.at.link.MAC, Assist: a}
+}
+
+// begin puts a port in service whose sockets the runner has, unless err says why it has not.
+func (d *Daemon) begin(n installation, a *runner.Assist, err error) error {
+	p, o := n.link, n.staged
 	if err != nil {
 		if a != nil {
 			err = errors.Join(err, a.Close())

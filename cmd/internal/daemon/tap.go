@@ -33,7 +33,7 @@ func (d *Daemon) openTAP(p *portLink) error {
 	}
 	p.tap = t
 	o := &stagedPort{socket: t, at: at, restore: func() error { return nil }}
-	if err = d.install(p, o, new(port.PacketSockets)); err != nil {
+	if err = d.install(installation{p, o})[0]; err != nil {
 		p.tap = nil
 	}
 	return err
