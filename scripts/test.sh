@@ -226,7 +226,7 @@ stage_unit() {
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther
   TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestMachines
   TestKilledSwitchHoldsItsPeers TestObedientSendersLoseNothing TestApplyToAFullPool TestCapture TestSlowCaptureNeverBlocks
-  TestCaptureShowsWhatATrunkDrops TestXoffStopsTheFastPath
+  TestCaptureShowsWhatATrunkDrops TestXoffStopsTheFastPath TestCalibratedFabric
   TestHeadroomIsChecked TestHostNICMeasures TestEveryKeyChangesUnderLoad TestPausesPassThroughATrunk)
 readonly last_folders=(./cmd/internal/readme)
 

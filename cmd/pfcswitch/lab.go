@@ -29,6 +29,7 @@ user namespaces.`,
 	}
 	var part string
 	var inProcess bool
+	var scale float64
 	up := labFileCommand("up", "bring a lab up: all of it or, on an error, nothing",
 		func(cmd *cobra.Command, file string) error {
 			o := topology.Options{Part: part, Keeper: keeper}
@@ -46,9 +47,10 @@ user namespaces.`,
 		})
 	down.Long = "Removes all of it, also where processes of it were killed."
 	hold := labFileCommand("hold", "keep a lab (started by lab up)", func(cmd *cobra.Command, file string) error {
-		return topology.Hold(cmd.Context(), file, part, inProcess)
+		return topology.Hold(cmd.Context(), file, part, inProcess, scale)
 	}, syscall.SIGHUP)
 	hold.Hidden = true
+	hold.Flags().Float64Var(&scale, "scale", 1, "the speeds and rates of the file, times this")
 	for _, sub := range []*cobra.Command{up, hold} {
 		sub.Flags().BoolVar(&inProcess, "in-process", false, "run all switches in one process; =false: each in one "+
 			"of its own (default: one process where there are more than 8)")
@@ -169,18 +171,23 @@ var keeper = []string{"lab", "hold"}
 
 func labRunCommand() *cobra.Command {
 	var asJSON bool
-	var svg string
+	var svg, page string
 	o := labrun.Options{Keeper: keeper}
 	c := labFileCommand("run", "send what the traffic section of a file says, on real links, and judge it",
 		func(cmd *cobra.Command, file string) error {
 			return judged(cmd, asJSON, func(progress func(string)) (*simulation.Report, error) {
-				return withFile("--svg", svg, func(out io.Writer) (*simulation.Report, error) {
-					o.Progress = progress
-					r, err := labrun.Run(cmd.Context(), file, o)
-					if err == nil && out != nil {
-						err = r.HoldsPicture(out)
-					}
-					return r, err
+				o.Progress = progress
+				return withFile("--svg", svg, func(picture io.Writer) (*simulation.Report, error) {
+					return withFile("--report", page, func(out io.Writer) (*simulation.Report, error) {
+						r, err := labrun.Run(cmd.Context(), file, o)
+						if err == nil && picture != nil {
+							err = r.HoldsPicture(picture)
+						}
+						if err == nil && out != nil {
+							err = r.Page(out)
+						}
+						return r, err
+					})
 				})
 			})
 		}, syscall.SIGHUP)
@@ -191,7 +198,10 @@ func labRunCommand() *cobra.Command {
 	c.Example = "  pfcswitch lab run scripts/lab/incast.yaml"
 	jsonFlag(c, &asJSON)
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "what the random numbers of poisson begin with: sim has the same flows")
+	c.Flags().BoolVar(&o.Calibrate, "calibrate", false, "lower all speeds and rates by one factor where this machine "+
+		"does not carry them")
 	c.Flags().StringVar(&svg, "svg", "", "draw who held whom into this file")
+	c.Flags().StringVar(&page, "report", "", "write the report as one HTML page into this file")
 	return notRunOnUsage(c)
 }
 

@@ -90,18 +90,26 @@ type LabLink struct {
 type LabEnd struct{ Node, Interface string }
 
 // LoadTopology reads the file at path. See ParseTopology.
-func LoadTopology(path string) (*Topology, error) {
+func LoadTopology(path string) (*Topology, error) { return LoadScaledTopology(path, 1) }
+
+// LoadScaledTopology is LoadTopology with each speed and rate times scale (more than 0).
+func LoadScaledTopology(path string, scale float64) (*Topology, error) {
 	data, err := readWhole(path)
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w: name a file that exists and may be read", err)
 	}
-	return ParseTopology(path, data, readWhole)
+	return parseTopology(path, data, readWhole, scale)
 }
 
 // ParseTopology reads a lab. The name stands for the file in messages. read gets the files that switches name, with
 // paths relative to name. The error is an *Errors with every fault.
 func ParseTopology(name string, data []byte, read func(path string) ([]byte, error)) (*Topology, error) {
-	r := &labReader{doc: parseDocument(name, data), read: read, wired: map[string]*LabLink{}}
+	return parseTopology(name, data, read, 1)
+}
+
+func parseTopology(name string, data []byte, read func(path string) ([]byte, error), scale float64) (*Topology, error) {
+	r := &labReader{doc: parseDocument(name, data), read: read, wired: map[string]*LabLink{}, scale: scale}
+	r.scaleRates(r.doc.root)
 	r.writeOut(r.doc.root).read(r.sections()...)
 	if !r.doc.failed() {
 		r.check()
@@ -163,6 +171,7 @@ type labReader struct {
 	read func(path string) ([]byte, error)
 	lab  Topology
 
+	scale  float64             // of speeds and rates
 	fabric *labFabric          // nil: the file has none
 	wired  map[string]*LabLink // of the eth0 of each node that has a link there
 }
@@ -195,6 +204,9 @@ func (r *labReader) readLinks(v value) {
 				set(&l.MTU, number[int]("MTU", 68, 65535))(p.value)
 			}
 			l.keys = append(l.keys, p)
+		}
+		if _, has := find(l.keys, "speed"); !has && r.scale != 1 {
+			l.keys = append(l.keys, word("speed", r.scaled(defaultSpeed), v.line))
 		}
 		if !ends {
 			v.fail("has no ends: write ends: [h1, \"s1:p1\"]")
@@ -348,6 +360,7 @@ func (r *labReader) source(v value) (doc *document, root value, ok bool) {
 		return nil, value{}, false
 	}
 	doc = parseDocument(path, data)
+	r.scaleRates(doc.root)
 	return doc, doc.root, true
 }
 

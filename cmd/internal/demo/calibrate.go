@@ -125,6 +125,19 @@ func (r *Report) calibrate(ctx context.Context, o *Options, p *phase) error {
 	return o.result(r.speedText)
 }
 
+// Calibrate finds the highest speed at which phase (b) of demo incast leaves half of the CPU. frames is how many frames
+// of 1,514 octets cross links in a second there: each sender fills its link, all of them the link between the switches,
+// since only their lossless priority is paused, and the last link is full too.
+func Calibrate(ctx context.Context, name string) (c Calibration, frames float64, err error) {
+	begun := time.Now()
+	p := &phase{name: "b", build: (*phase).buildIncast, speed: speeds[firstTrial]}
+	if c, err = p.calibrate(ctx, name+".calibration", begun.Add(trialsTimeout)); err != nil {
+		return c, 0, fmt.Errorf("calibration: %w", err)
+	}
+	c.Took = int64(time.Since(begun))
+	return c, (2*senders + 1) * float64(c.Speed) / float64(8*(frameOctets+24)), nil
+}
+
 func (p *phase) calibrate(ctx context.Context, name string, end time.Time) (c Calibration, err error) {
 	if err := p.open(ctx, name); err != nil {
 		return c, err

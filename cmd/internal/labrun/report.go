@@ -15,6 +15,9 @@ import (
 func (r *run) report() *simulation.Report {
 	report := &simulation.Report{Lasted: int64(r.length)}
 	report.Schema, report.Demo, report.Seconds, report.Speed = api.Schema, "lab run", r.length.Seconds(), r.plan.Slowest
+	if report.Calibration = r.calibration; r.calibration != nil {
+		report.Scale = r.scale
+	}
 	for _, e := range r.sinks {
 		for _, f := range e.received.Flows {
 			report.Lasted = max(report.Lasted, f.LastAt-r.start.UnixNano())

@@ -21,6 +21,8 @@ type Options struct {
 	Keeper   []string // arguments of the command that keeps a lab
 	Seed     uint64   // of flows at random, as in virtual time
 	Progress func(text string)
+	// Calibrate lowers all speeds and rates by one factor where the machine does not carry them. No lab may be up.
+	Calibrate bool
 }
 
 func (o *Options) progress(format string, args ...any) {
@@ -46,6 +48,9 @@ type run struct {
 
 	linkFaults sync.Mutex     // guards failing
 	failing    map[string]int // faults of links that are on
+
+	calibration *demo.Calibration // nil: not asked for
+	scale       float64           // of all speeds and rates
 }
 
 // Times after the traffic.
@@ -58,21 +63,20 @@ const (
 // Run sends the traffic of a file and judges the result. A lab that is not up is brought up, and taken down again. An
 // error means that nothing was judged: it has file, line and key where the file is at fault.
 func Run(ctx context.Context, file string, o Options) (_ *simulation.Report, err error) {
-	t, err := config.LoadTopology(file)
+	r := &run{Options: o, sinks: map[string]*endpoint{}, failing: map[string]int{}, scale: 1}
+	if err = r.read(file); err == nil && o.Calibrate {
+		err = r.calibrate(ctx, file)
+	}
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, topology: t, length: simulation.Length(t), sinks: map[string]*endpoint{},
-		failing: map[string]int{}}
-	if r.plan, err = simulation.NewPlan(t, o.Seed); err != nil {
-		return nil, err
-	}
+	t := r.topology
 	if err := errors.Join(r.addEndpoints(), r.checkFlaps()); err != nil {
 		return nil, err
 	}
 	r.ended = make(chan *endpoint, len(r.senders)+len(r.sinks))
 	o.progress("lab %s: %d nodes", t.Name, len(t.Switches)+len(t.Hosts))
-	state, down, err := topology.Use(ctx, t, file, o.Keeper)
+	state, down, err := topology.Use(ctx, t, file, o.Keeper, r.scale)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +93,16 @@ func Run(ctx context.Context, file string, o Options) (_ *simulation.Report, err
 		return nil, err
 	}
 	return r.report(), nil
+}
+
+// read reads the file, with its speeds and rates scaled.
+func (r *run) read(file string) (err error) {
+	if r.topology, err = config.LoadScaledTopology(file, r.scale); err != nil {
+		return err
+	}
+	r.length = simulation.Length(r.topology)
+	r.plan, err = simulation.NewPlan(r.topology, r.Seed)
+	return err
 }
 
 // send runs the endpoints, and asks the switches before and after. Sinks go on until the switches are empty: frames may

@@ -122,7 +122,10 @@ func (r *Report) stepHolds() {
 func (r *Report) holdsText(out io.Writer) error {
 	const head = "Who held whom. Step 1: by the switch or host where frames pile up; step 2: by those that it held.\n" +
 		"STEP\tBY\tHELD\tPRIO\tTIME\t%"
-	shown := r.Holds[:min(mostRows, len(r.Holds))]
+	shown := r.Holds
+	if !r.all {
+		shown = shown[:min(mostRows, len(shown))]
+	}
 	return section(out, head, shown, len(r.Holds)-len(shown), func(w io.Writer, h Hold) {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Step, h.By, h.Held, priority(h.Priority), short(h.Ns),
 			r.share(h.Ns))

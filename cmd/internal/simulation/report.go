@@ -19,6 +19,8 @@ import (
 // became of each port. Its JSON keys are fixed; new ones may be added.
 type Report struct {
 	demo.Report
+	Scale float64 `json:"scale,omitempty"` // of the file's speeds and rates, where calibrated
+
 	Seed        uint64       `json:"seed"`        // of virtual time
 	Lasted      int64        `json:"virtual_ns"`  // from the begin of the traffic until no frame was left, or none moved
 	Hops        uint64       `json:"frame_hops"`  // frames that crossed a link, MAC Control frames left out
@@ -32,6 +34,8 @@ type Report struct {
 	Cycle       []Wait       `json:"cycle"`         // each waits for the next, and the last for the first
 	HeldByHosts []Wait       `json:"held_by_hosts"` // without a cycle: what hosts hold
 	Holds       []Hold       `json:"holds"`         // by step, the longest first
+
+	all bool // the text has every port and every hold
 }
 
 // A Port is a lossless priority of a switch's port. Of a port with PAUSE, Priority is -1.
@@ -253,7 +257,7 @@ func (r *Report) rows() (shown []Port, hidden int) {
 	used := slices.DeleteFunc(slices.Clone(r.Ports), func(p Port) bool {
 		return p.FramesReceived+p.FramesSent == 0 && p.PrivatePeak+p.SharedPeak+p.HeadroomPeak == 0
 	})
-	if len(used) <= mostRows {
+	if len(used) <= mostRows || r.all {
 		return used, 0
 	}
 	shown = slices.DeleteFunc(slices.Clone(used), func(p Port) bool { return p.FramesReceived+p.FramesSent == 0 })

@@ -10,6 +10,10 @@ import (
 
 // Text writes the report for a person.
 func (r *Report) Text(out io.Writer) error {
+	if r.Calibration != nil && r.Scale != 1 {
+		fmt.Fprintf(out, "All speeds and rates of the file times %g, which this machine carries: the slowest link has "+
+			"%.4g Mbit/s.\n\n", r.Scale, float64(r.Speed)/1e6)
+	}
 	if err := r.lldpText(out); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (f *failures) text() string {
 
 // Hold is the keeper: it builds the lab of a file, or one part of it, answers to the Up that started it, and keeps the
 // lab until ctx ends.
-func Hold(ctx context.Context, file, part string, inProcess bool) error {
+func Hold(ctx context.Context, file, part string, inProcess bool, scale float64) error {
 	unix.CloseOnExec(lockFD)
 	unix.CloseOnExec(answerFD)
 	lock, to := os.NewFile(lockFD, "state"), os.NewFile(answerFD, "answer")
@@ -66,7 +66,7 @@ func Hold(ctx context.Context, file, part string, inProcess bool) error {
 	if err := os.Chdir("/"); err != nil { // so that no folder is kept from being unmounted
 		return err
 	}
-	k, err := hold(ctx, file, part, inProcess, lock)
+	k, err := hold(ctx, file, part, inProcess, scale, lock)
 	if err == nil {
 		err = json.NewEncoder(to).Encode(answer{State: k.state}) // fails where Up has died: then nobody wants the lab
 	}
@@ -83,7 +83,8 @@ func Hold(ctx context.Context, file, part string, inProcess bool) error {
 	return err
 }
 
-func hold(ctx context.Context, file, part string, inProcess bool, lock *os.File) (k *runningLab, err error) {
+func hold(ctx context.Context, file, part string, inProcess bool, scale float64, lock *os.File) (k *runningLab,
+	err error) {
 	k = &runningLab{nodes: map[string]*lab.Node{}}
 	_, inside, err := lab.Enter(nil)
 	if err == nil && !inside {
@@ -92,7 +93,7 @@ func hold(ctx context.Context, file, part string, inProcess bool, lock *os.File)
 	if err != nil {
 		return k, err
 	}
-	if k.topology, err = load(file, part); err != nil {
+	if k.topology, err = load(file, part, scale); err != nil {
 		return k, err
 	}
 	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Part: part, Keeper: os.Getpid(), InProcess: inProcess,

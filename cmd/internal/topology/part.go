@@ -13,8 +13,8 @@ import (
 )
 
 // load reads the file of a lab, and returns it or one part of it.
-func load(file, part string) (*config.Topology, error) {
-	t, err := config.LoadTopology(file)
+func load(file, part string, scale float64) (*config.Topology, error) {
+	t, err := config.LoadScaledTopology(file, scale)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type Options struct {
 	Part      string // the part that this machine has; empty: the whole lab
 	InProcess *bool  // one process runs all switches; nil: where there are more than mostProcesses
 	Keeper    []string
+	scale     float64 // of all speeds and rates; 0: 1
 }
 
 // mostProcesses is how many switches have a process each by default. In one process they take less memory and CPU time.
@@ -54,7 +55,7 @@ func (o *Options) inProcess(t *config.Topology) bool {
 // Hold and the file; that process calls Hold.
 func Up(ctx context.Context, file string, o Options, out io.Writer) error {
 	began := time.Now()
-	t, err := load(file, o.Part)
+	t, err := load(file, o.Part, 1)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func bringUp(ctx context.Context, t *config.Topology, file string, o *Options) (
 	}
 	defer func() { _ = lock.Close() }() // the keeper has the same open file, which keeps the lock
 	return startKeeper(ctx, name, path, lock, append(slices.Clone(o.Keeper), "--part="+o.Part,
-		fmt.Sprintf("--in-process=%v", o.inProcess(t)), file))
+		fmt.Sprintf("--in-process=%v", o.inProcess(t)), fmt.Sprintf("--scale=%v", cmp.Or(o.scale, 1)), file))
 }
 
 // topologyFile is the file that a lab was brought up with.

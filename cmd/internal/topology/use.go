@@ -14,14 +14,14 @@ import (
 )
 
 // Use returns the lab of a file: the one that is up with it, or one that it brings up as Up does. down takes down what
-// Use brought up, and nothing else.
-func Use(ctx context.Context, t *config.Topology, file string, keeper []string) (s *State, down func() error,
-	err error) {
-	s, err = bringUp(ctx, t, file, &Options{Keeper: keeper})
+// Use brought up, and nothing else. With a scale of all speeds and rates other than 1, no lab may be up.
+func Use(ctx context.Context, t *config.Topology, file string, keeper []string, scale float64) (s *State,
+	down func() error, err error) {
+	s, err = bringUp(ctx, t, file, &Options{Keeper: keeper, scale: scale})
 	if err == nil {
 		return s, func() error { return Down(context.WithoutCancel(ctx), t.Name, "", io.Discard) }, nil
 	}
-	if !errors.Is(err, errUp) {
+	if !errors.Is(err, errUp) || scale != 1 {
 		return nil, nil, err
 	}
 	path, err := statePath(t.Name)
