@@ -105,6 +105,18 @@ func (s *Switch) MemoryTouched() int64 {
 	return int64(m.freeCells.fresh)*int64(m.stride+4) + int64(m.freeDescs.fresh)*int64(unsafe.Sizeof(descriptor{}))
 }
 
+// MemoryMost is what MemoryTouched can become, in octets.
+func (s *Switch) MemoryMost() int64 {
+	m := s.memory
+	return int64(len(m.next))*int64(m.stride+4) + int64(len(m.descs))*int64(unsafe.Sizeof(descriptor{}))
+}
+
+// MemoryOf is what a waiting frame of so many octets takes of MemoryTouched.
+func (s *Switch) MemoryOf(octets int) int64 {
+	m := s.memory
+	return int64(m.cells(octets)*(m.stride+4)) + int64(unsafe.Sizeof(descriptor{}))
+}
+
 // grow makes the memory at least n cells large. Frames stay in their cells. Nothing is copied or written, because
 // nothing is forwarded meanwhile.
 func (m *memory) grow(n int) error {

@@ -40,6 +40,7 @@ func simCommand() *cobra.Command {
 				return nil, fmt.Errorf("--response %v: it has to be 0 or more", o.Response)
 			}
 			o.Progress = progress
+			o.Warn = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "pfcswitch: "+text) }
 			return simulate(cmd, args[0], svg, pcap, o)
 		})
 	})

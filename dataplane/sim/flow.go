@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/binary"
+	"unsafe"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/ack"
@@ -56,6 +57,18 @@ const (
 	acksFlow    = 1 << 31   // bit of the flow's number: an acknowledgement
 	notifies    = 1 << 30   // bit of the flow's number: a CNP
 )
+
+// FlowMemory is how many octets of memory a flow takes at least: sized with Frames, dcqcn under DCQCN.
+func FlowMemory(sized, dcqcn bool) int64 {
+	octets := int64(unsafe.Sizeof(flow{}))
+	if !sized {
+		octets += int64(unsafe.Sizeof(dataplane.Latency{}))
+	}
+	if dcqcn {
+		octets += int64(unsafe.Sizeof(control{}))
+	}
+	return octets
+}
 
 // begin makes the flow ready to send. Its first frame leaves up to one frame time late, by the random number r, so that
 // flows with the same start are not in step.

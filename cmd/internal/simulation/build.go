@@ -79,7 +79,7 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 		return nil, err
 	}
 	for _, add := range []func() error{func() error { return f.addSwitches(o) }, func() error { return f.addHosts(o) },
-		f.connect, f.addFlows, f.addFaults, f.learn} {
+		f.connect, func() error { return f.checkFlows(o) }, f.addFlows, f.addFaults, f.learn} {
 		if err := add(); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
@@ -145,6 +145,7 @@ func (f *fabric) checkPort(c *config.Config, p *config.Port) error {
 
 // addSwitches makes the switches. The delays of their ports are those of the links.
 func (f *fabric) addSwitches(o Options) error {
+	before := f.heap()
 	for n, s := range f.switches {
 		random := rand.New(rand.NewPCG(f.seed, uint64(n)+1))
 		var identity bridge.Identity
@@ -174,6 +175,11 @@ func (f *fabric) addSwitches(o Options) error {
 		}
 		if err := f.watch(s, o.Watchdog != nil); err != nil {
 			return err
+		}
+		if n == 0 {
+			if err := f.checkSwitches(f.heap()-before, o); err != nil {
+				return err
+			}
 		}
 	}
 	f.Measure(o.Measure) // others do when the switches have learned

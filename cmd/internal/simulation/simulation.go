@@ -23,7 +23,8 @@ type Options struct {
 	Measure  bool          // hosts measure headroom, too, and all go on while flows run; else switches do before
 	LLDP     bool          // switches speak LLDP and DCBX with each other before the flows begin
 	Progress func(text string)
-	SVG      io.Writer // gets a picture of the run; nil: none
+	Warn     func(text string) // of what may end the run early; nil: not told
+	SVG      io.Writer         // gets a picture of the run; nil: none
 	// Capture opens the file for the frames of a switch; nil: no frame is captured.
 	Capture func(name string) (io.WriteCloser, error)
 	// Look, where set, sees the switches of the file after each LookEvery of virtual time, by their names.
@@ -36,7 +37,7 @@ type Options struct {
 	Watchdog func(name string, e deadlock.Event)
 
 	real bool         // for NewPlan
-	left func() int64 // octets of memory that the machine has left; nil: ask it
+	left func() int64 // octets of memory that are left; nil: ask the system
 }
 
 // parts is how often a run tells how far it is.
@@ -67,6 +68,7 @@ func RunTopology(ctx context.Context, t *config.Topology, o Options) (_ *Report,
 	if !o.Measure && len(f.measured) > 0 { // before frames are captured
 		f.measureLinks()
 	}
+	f.warnOfMemory(length, o)
 	captures, err := f.capture(o)
 	if err != nil {
 		return nil, err

@@ -80,18 +80,27 @@ const headers = frame.HeaderOctets + frame.TagOctets
 
 func payload(octets int) int64 { return int64(octets - headers) }
 
-// mostFlows bounds the flows of an entry with poisson. A flow takes some 300 octets.
+// mostFlows bounds the flows of an entry with poisson.
 const mostFlows = 1 << 20
+
+func (f *fabric) tooManyFlows(t *config.LabTraffic) error {
+	return f.topology.Errorf("traffic."+t.Name, "more than %d flows: write a shorter duration or a smaller load",
+		mostFlows)
+}
+
+// gap is the mean time between two flows of a host, in ns.
+func (f *fabric) gap(t *config.LabTraffic, d distribution, from string) float64 {
+	mean := d.mean() * int64(frame.WireOctets(t.Octets)) / payload(t.Octets)
+	return float64(mean*8) * 1e9 / (float64(f.speeds[from]) * t.Load)
+}
 
 // addPoisson adds the flows of an entry with poisson: each host of From begins flows at random times, each to a random
 // host of To.
 func (f *fabric) addPoisson(entry int, t *config.LabTraffic) error {
 	d := distributionOf(t.Poisson)
 	random := rand.New(rand.NewPCG(f.seed, 1<<32+uint64(entry)))
-	mean := d.mean() * int64(frame.WireOctets(t.Octets)) / payload(t.Octets)
 	for _, from := range t.From {
-		speed := f.speeds[from]
-		gap := uint64(float64(mean*8) * 1e9 / (float64(speed) * t.Load)) // ns, rounded: every machine does it alike
+		gap := uint64(f.gap(t, d, from)) // rounded: every machine does it alike
 		for at := int64(0); ; {
 			if at += times(exponential(random.Uint64()), gap); at >= int64(t.Duration) {
 				break
@@ -102,8 +111,7 @@ func (f *fabric) addPoisson(entry int, t *config.LabTraffic) error {
 				continue
 			}
 			if len(f.flows) > mostFlows {
-				return f.topology.Errorf("traffic."+t.Name, "more than %d flows: write a shorter duration or a "+
-					"smaller load", mostFlows)
+				return f.tooManyFlows(t)
 			}
 			if err := f.addFlow(t, from, to, int64(t.Start)+at, size); err != nil {
 				return err
