@@ -35,6 +35,7 @@ type Config struct {
 	Capture         Capture
 
 	source
+	virtual bool // of a switch in virtual time: no limit of a machine's rings and delay lines holds
 }
 
 // Workers says how goroutines serve ports.
@@ -101,6 +102,7 @@ func (d *document) config() (*Config, []Warning, error) {
 	d.root.read(c.sections()...)
 	c.Buffer.defaultXonOffset()
 	c.source = source{file: d.file, lines: d.lines}
+	c.virtual = d.virtual
 	if c.API.Auto {
 		c.API.Socket = "/run/pfcswitch/" + c.Name + ".sock"
 	}

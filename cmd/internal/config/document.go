@@ -28,6 +28,7 @@ type document struct {
 	lines   map[string]int // of every key that was read
 	merges  int            // << sources followed so far
 	faults  []*Error
+	virtual bool // a configuration is for virtual time
 }
 
 // parseDocument always returns a document. A file that is not YAML has faults and an empty root.

@@ -41,7 +41,11 @@ type ResolvedQueue struct {
 // *Errors if the pool does not hold the reservations, or exceeds what a machine has.
 func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
 	resolved, faults := c.fill(speeds)
-	if faults = slices.Concat(faults, resolved.checkLimits(), resolved.checkWatchdogs()); len(faults) > 0 {
+	faults = slices.Concat(faults, resolved.checkLimits(), resolved.checkWatchdogs())
+	if !c.virtual {
+		faults = append(faults, resolved.checkPortLimits()...)
+	}
+	if len(faults) > 0 {
 		return nil, newErrors(faults)
 	}
 	return resolved, nil

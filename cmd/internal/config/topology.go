@@ -94,21 +94,31 @@ func LoadTopology(path string) (*Topology, error) { return LoadScaledTopology(pa
 
 // LoadScaledTopology is LoadTopology with each speed and rate times scale (more than 0).
 func LoadScaledTopology(path string, scale float64) (*Topology, error) {
+	return loadTopology(path, reading{scale: scale})
+}
+
+// LoadVirtualTopology is LoadTopology for virtual time, where no port has receive rings or a delay line: it does not
+// refuse what these would take of a machine.
+func LoadVirtualTopology(path string) (*Topology, error) {
+	return loadTopology(path, reading{scale: 1, virtual: true})
+}
+
+func loadTopology(path string, how reading) (*Topology, error) {
 	data, err := readWhole(path)
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w: name a file that exists and may be read", err)
 	}
-	return parseTopology(path, data, readWhole, scale)
+	return parseTopology(path, data, readWhole, how)
 }
 
 // ParseTopology reads a lab. The name stands for the file in messages. read gets the files that switches name, with
 // paths relative to name. The error is an *Errors with every fault.
 func ParseTopology(name string, data []byte, read func(path string) ([]byte, error)) (*Topology, error) {
-	return parseTopology(name, data, read, 1)
+	return parseTopology(name, data, read, reading{scale: 1})
 }
 
-func parseTopology(name string, data []byte, read func(path string) ([]byte, error), scale float64) (*Topology, error) {
-	r := &labReader{doc: parseDocument(name, data), read: read, wired: map[string]*LabLink{}, scale: scale}
+func parseTopology(name string, data []byte, read func(path string) ([]byte, error), how reading) (*Topology, error) {
+	r := &labReader{doc: parseDocument(name, data), read: read, wired: map[string]*LabLink{}, reading: how}
 	r.scaleRates(r.doc.root)
 	r.writeOut(r.doc.root).read(r.sections()...)
 	if !r.doc.failed() {
@@ -165,13 +175,19 @@ var labNames = regexp.MustCompile(labForm)
 
 var labName = textual(labForm, `is not a lab's name: use 1 to 32 of a-z, 0-9, "_" and "."`, labNames.MatchString)
 
+// A reading says how a file is read.
+type reading struct {
+	scale   float64 // of speeds and rates
+	virtual bool    // for virtual time
+}
+
 // A labReader reads a topology: links first, because they give switches their ports.
 type labReader struct {
 	doc  *document
 	read func(path string) ([]byte, error)
 	lab  Topology
 
-	scale  float64             // of speeds and rates
+	reading
 	fabric *labFabric          // nil: the file has none
 	wired  map[string]*LabLink // of the eth0 of each node that has a link there
 }

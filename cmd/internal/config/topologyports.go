@@ -16,7 +16,8 @@ func (r *labReader) configure(doc *document, root value, node, key string) *Conf
 	if !doc.failed() {
 		doc.root.node = r.completeNode(root, node)
 	}
-	sub := &document{file: doc.file, anchors: doc.anchors, lines: map[string]int{}, faults: doc.faults}
+	sub := &document{file: doc.file, anchors: doc.anchors, lines: map[string]int{}, faults: doc.faults,
+		virtual: r.virtual}
 	sub.root = value{doc: sub, line: root.line, node: doc.root.node}
 	c, _, err := sub.config()
 	var faults *Errors

@@ -50,7 +50,7 @@ const eventsAtOnce = 10_000
 // Run runs the topology of a file and judges the result. An error means that nothing ran: it has file, line and key
 // where the file is at fault.
 func Run(ctx context.Context, file string, o Options) (_ *Report, err error) {
-	t, err := config.LoadTopology(file)
+	t, err := config.LoadVirtualTopology(file)
 	if err != nil {
 		return nil, err
 	}

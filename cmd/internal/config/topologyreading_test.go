@@ -1,6 +1,8 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -22,8 +24,8 @@ traffic: {f: {from: h1, to: h2, rate: 50M}}
 faults: {tired: {slow: h2, rate: 10M}}
 `
 	read := func(string) ([]byte, error) { return []byte("preset: roce\nports: {up: {speed: 400M}}\n"), nil }
-	whole := assert.Got(parseTopology("lab.yaml", []byte(text), read, 1)).Must(t)
-	c := assert.Got(parseTopology("lab.yaml", []byte(text), read, 0.25)).Must(t)
+	whole := assert.Got(ParseTopology("lab.yaml", []byte(text), read)).Must(t)
+	c := assert.Got(parseTopology("lab.yaml", []byte(text), read, reading{scale: 0.25})).Must(t)
 	speeds := func(t *Topology) map[string]int64 {
 		all := map[string]int64{"rate": t.Traffic[0].Rate, "slow": t.Faults[0].Rate}
 		for _, s := range t.Switches {
@@ -41,4 +43,16 @@ faults: {tired: {slow: h2, rate: 10M}}
 		assert.Equal(t, speeds(c)[name], bits/4, "%s with a scale", name)
 	}
 	assert.True(t, c.Switches[0].Config.Ports[1].Delay == whole.Switches[0].Config.Ports[1].Delay, "cables differ")
+}
+
+// What receive rings and delay lines would take of a machine is no limit of virtual time.
+func TestVirtualTopology(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lab.yaml")
+	assert.Must(t, os.WriteFile(path, []byte(
+		"name: lab\nfabric: {fat-tree: {k: 16}, links: {speed: 800G, cable: 1km}, switches: {preset: roce}}\n"), 0o600))
+	_, err := LoadTopology(path)
+	assert.Fails(t, err, "those of all ports may take 2GiB", "links of 800G and 1 km in real time")
+	lab := assert.Got(LoadVirtualTopology(path)).Must(t)
+	_, err = lab.Switches[0].Config.Resolve(nil)
+	assert.NoError(t, err, "resolved again")
 }
