@@ -199,7 +199,7 @@ func labRunCommand() *cobra.Command {
 	jsonFlag(c, &asJSON)
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "what the random numbers of poisson begin with: sim has the same flows")
 	c.Flags().BoolVar(&o.Calibrate, "calibrate", false, "lower all speeds and rates by one factor where this machine "+
-		"does not carry them")
+		"does not carry them, or seven full links of 1G do not")
 	c.Flags().StringVar(&svg, "svg", "", "draw who held whom into this file")
 	c.Flags().StringVar(&page, "report", "", "write the report as one HTML page into this file")
 	return notRunOnUsage(c)

@@ -54,6 +54,7 @@ func TestWakeEndsASleep(t *testing.T) {
 				wake, late := time.AfterFunc(before, w.Wake), time.AfterFunc(patience, w.Wake)
 				// a signal of the runtime's ends it as well
 				for sleep(w, d) != port.Woken || time.Since(from) < before {
+					assert.MustBeTrue(t, time.Since(from) < 2*patience, "%s(%v): nothing is woken", name, d)
 				}
 				slept := time.Since(from)
 				assert.True(t, slept < patience, "%s(%v), Wake after %v: slept %v", name, d, before, slept)

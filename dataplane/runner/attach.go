@@ -23,13 +23,16 @@ type Attachment struct {
 // returns an error for each, in order; nil where the runner has the port now and closes it when it is detached. The
 // ports are down until SetUp.
 func (r *Runner) Attach(all ...Attachment) []error {
+	if len(all) == 0 {
+		return nil // no pause
+	}
 	r.change.Lock()
 	defer r.change.Unlock()
 	errs, tasks := make([]error, len(all)), make([]*portTask, len(all))
 	failed := r.grow(len(all))
 	var look port.PacketSockets
 	for i, a := range all {
-		if tasks[i], errs[i] = r.newTask(a); failed != nil {
+		if tasks[i], errs[i] = r.newTask(a); errs[i] == nil && failed != nil {
 			errs[i] = fmt.Errorf("start a worker: %w", failed)
 		}
 		if errs[i] == nil {

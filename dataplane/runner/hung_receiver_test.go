@@ -55,7 +55,9 @@ func TestReceiveThreadHangsBesideALiveTransmitThread(t *testing.T) {
 		b.send(data(1, 0, lossless, sent, 60))
 		sent++
 		eventually(t, "frames leave by port 0", func() bool { return len(a.received(1, lossless)) == sent })
-		assert.True(t, f.hold.late() && a.paused() == 1<<lossless, "after %v the peer is free", time.Since(from))
+		held := f.hold.late() && a.paused() == 1<<lossless
+		after := time.Since(from)
+		assert.True(t, held || after >= holdMost, "after %v the peer is free", after)
 		time.Sleep(10 * time.Millisecond)
 	}
 	close(h.leave)

@@ -7,6 +7,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/demo"
+	"pfcswitch/cmd/internal/topology"
 )
 
 // leastSpeed is the speed in bit/s below which no link is scaled: a full frame then takes 12 ms.
@@ -15,6 +16,9 @@ const leastSpeed = 1_000_000
 // calibrate scales all speeds and rates so that the traffic has no more frame-hops in a second than the machine carries
 // now in demo incast. It takes two seconds.
 func (r *run) calibrate(ctx context.Context, file string) error {
+	if err := topology.CheckDown(r.topology.Name); err != nil {
+		return err
+	}
 	r.progress("calibration: how many frames does this machine carry?")
 	c, carried, err := demo.Calibrate(ctx, "lab")
 	if err != nil {
@@ -54,22 +58,24 @@ func (r *run) frameHops() (sum float64) {
 			to[f.To] += r.asked(i)
 		}
 	}
+	hops := hopsBetween(r.topology)
 	for i := range r.plan.Flows {
 		f := &r.plan.Flows[i]
 		share := min(1, float64(r.plan.Ports[f.From].Speed)/from[f.From])
 		if f.Lossless {
 			share = min(share, float64(r.plan.Ports[f.To].Speed)/to[f.To])
 		}
-		sum += share * r.asked(i) / float64(8*(f.Octets+24)) * float64(hops(r.topology, f.From, f.To))
+		sum += share * r.asked(i) / float64(8*(f.Octets+24)) * float64(hops(f.From, f.To))
 	}
 	return sum
 }
 
-// asked is the rate in bit/s of flow i.
+// asked is the rate in bit/s of flow i. Of the many flows of poisson few send at a time: theirs is the mean over the
+// run.
 func (r *run) asked(i int) float64 {
 	f := &r.plan.Flows[i]
 	switch speed := float64(r.plan.Ports[f.From].Speed); {
-	case f.Size > 0:
+	case f.Poisson != "":
 		return min(speed, float64(8*f.Size)/r.length.Seconds())
 	case f.Rate > 0:
 		return float64(f.Rate)
@@ -78,26 +84,32 @@ func (r *run) asked(i int) float64 {
 	}
 }
 
-// hops is how many links lie between two hosts on a shortest way.
-func hops(t *config.Topology, from, to string) int {
-	reached, last := map[string]bool{from: true}, []string{from}
-	for n := 1; len(last) > 0; n++ {
-		var next []string
-		for _, node := range last {
-			for i := range t.Links {
-				for k, end := range t.Links[i].Ends {
-					other := t.Links[i].Ends[1-k].Node
-					if end.Node != node || reached[other] {
-						continue
-					}
-					if other == to {
-						return n
-					}
-					reached[other], next = true, append(next, other)
-				}
+// hopsBetween returns how many links lie between two hosts on a shortest way.
+func hopsBetween(t *config.Topology) func(from, to string) int {
+	next := map[string][]string{}
+	for i := range t.Links {
+		a, b := t.Links[i].Ends[0].Node, t.Links[i].Ends[1].Node
+		next[a], next[b] = append(next[a], b), append(next[b], a)
+	}
+	known := map[string]map[string]int{} // by the host where the way begins
+	return func(from, to string) int {
+		if known[from] == nil {
+			known[from] = distances(next, from)
+		}
+		return max(1, known[from][to])
+	}
+}
+
+// distances returns how many links away each node is.
+func distances(next map[string][]string, from string) map[string]int {
+	away := map[string]int{from: 0}
+	for reached := []string{from}; len(reached) > 0; reached = reached[1:] {
+		for _, node := range next[reached[0]] {
+			if _, known := away[node]; !known {
+				away[node] = away[reached[0]] + 1
+				reached = append(reached, node)
 			}
 		}
-		last = next
 	}
-	return 1 // the plan has found a way
+	return away
 }

@@ -27,6 +27,7 @@ func TestFrameHops(t *testing.T) {
 		"{f: {from: h1, to: h3, octets: 1514, rate: 10M}}":                           3 * 10e6 / frame,
 		"{f: {from: [h1, h2], to: h3, octets: 1514}}":                                3 * 100e6 / frame,
 		"{f: {from: [h1, h2], to: h3, octets: 1514, priority: 0}}":                   2 * 3 * 100e6 / frame,
+		"{f: {from: h1, to: h3, octets: 1514, size: 149600B}}":                       3 * 100e6 / frame,
 		"{f: {from: h1, to: h2, octets: 1514}, g: {from: h1, to: h3, octets: 1514}}": (2 + 3) * 50e6 / frame,
 	} {
 		c := assert.Got(config.ParseTopology("lab.yaml", []byte(`name: x

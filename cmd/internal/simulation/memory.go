@@ -78,7 +78,8 @@ func (f *fabric) checkSwitches(first int64, o Options) error {
 		return nil
 	}
 	ports := f.ports()
-	if need, left := first/int64(len(f.switches[0].config.Ports))*int64(ports), o.memoryLeft(); need > left {
+	need := first / int64(max(1, len(f.switches[0].config.Ports))) * int64(ports)
+	if left := o.memoryLeft() + first; need > left {
 		return f.topology.Errorf("switches", "their %d ports take %d MiB of memory, and %d MiB are left: write fewer "+
 			"switches, hosts or ports", ports, need>>20, left>>20)
 	}

@@ -15,10 +15,11 @@ fabric: {fat-tree: {k: 4}, links: {speed: 1G}, switches: {preset: roce}}
 `
 
 // A permutation over a fabric loses nothing at the speeds that a calibration finds, whatever the machine carries, and
-// the report has each port of each switch. No machine carries 16 Gbit/s over up to six links.
+// the report has each port of each switch. A calibration finds 7 Gbit/s at most, and the flows ask for 16,
+// over up to six links each.
 func TestCalibratedFabric(t *testing.T) {
 	r := newRig(t)
-	path, name := r.file(fatTree + "traffic: {half: {permutation: on, duration: 500ms}}\n")
+	path, name := r.file(fatTree + "traffic: {half: {permutation: on, octets: 1514, duration: 500ms}}\n")
 	file := path + ".html"
 	v := r.report("lab", "run", path, "--calibrate", "--report", file)
 	r.checkNothingLeft(name)

@@ -97,7 +97,7 @@ func hold(ctx context.Context, file, part string, inProcess bool, scale float64,
 		return k, err
 	}
 	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Part: part, Keeper: os.Getpid(), InProcess: inProcess,
-		Nodes: []Node{}, Links: len(k.topology.Links) + len(k.topology.Tunnels)}
+		Scale: scale, Nodes: []Node{}, Links: len(k.topology.Links) + len(k.topology.Tunnels)}
 	if err := k.state.write(lock); err != nil {
 		return k, err
 	}

@@ -22,7 +22,8 @@ type State struct {
 	Nodes  []Node `json:"nodes"` // none before the lab is up to stay
 	Links  int    `json:"links"`
 
-	InProcess bool `json:"in_process"` // one process runs all switches and host NICs
+	InProcess bool    `json:"in_process"` // one process runs all switches and host NICs
+	Scale     float64 `json:"scale"`      // of all speeds and rates of the file
 }
 
 // A Node is a switch or a host of a lab that is up.

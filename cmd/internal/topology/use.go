@@ -14,14 +14,14 @@ import (
 )
 
 // Use returns the lab of a file: the one that is up with it, or one that it brings up as Up does. down takes down what
-// Use brought up, and nothing else. With a scale of all speeds and rates other than 1, no lab may be up.
+// Use brought up, and nothing else. A lab that is up has to have the same scale of all speeds and rates.
 func Use(ctx context.Context, t *config.Topology, file string, keeper []string, scale float64) (s *State,
 	down func() error, err error) {
 	s, err = bringUp(ctx, t, file, &Options{Keeper: keeper, scale: scale})
 	if err == nil {
 		return s, func() error { return Down(context.WithoutCancel(ctx), t.Name, "", io.Discard) }, nil
 	}
-	if !errors.Is(err, errUp) || scale != 1 {
+	if !errors.Is(err, errUp) {
 		return nil, nil, err
 	}
 	path, err := statePath(t.Name)
@@ -32,7 +32,23 @@ func Use(ctx context.Context, t *config.Topology, file string, keeper []string, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if up.Scale != scale {
+		return nil, nil, fmt.Errorf("lab %s is up with its speeds times %g, and the traffic's would be times %g: "+
+			"pfcswitch lab down %[1]s", t.Name, up.Scale, scale)
+	}
 	return &up, func() error { return nil }, up.belongsTo(t, file)
+}
+
+// CheckDown returns an error if a lab of this name is up.
+func CheckDown(name string) error {
+	path, err := statePath(name)
+	if err != nil {
+		return err
+	}
+	if _, err := runningState(name, path); err == nil {
+		return fmt.Errorf("lab %s %w: pfcswitch lab down %[1]s", name, errUp)
+	}
+	return nil
 }
 
 // programsTimeout is the time in which the switches of a lab without links attach their programs.
