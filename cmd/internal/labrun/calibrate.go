@@ -13,8 +13,8 @@ import (
 // leastSpeed is the speed in bit/s below which no link is scaled: a full frame then takes 12 ms.
 const leastSpeed = 1_000_000
 
-// calibrate scales all speeds and rates so that the traffic has no more frame-hops in a second than the machine carries
-// now in demo incast. It takes two seconds.
+// calibrate scales all speeds and rates so that no more frames cross links in a second than demo.Calibrate finds, which
+// takes two seconds and finds seven links of 1 Gbit/s at most.
 func (r *run) calibrate(ctx context.Context, file string) error {
 	if err := topology.CheckDown(r.topology.Name); err != nil {
 		return err
@@ -30,9 +30,9 @@ func (r *run) calibrate(ctx context.Context, file string) error {
 		return nil
 	}
 	if speed := r.scale * float64(r.plan.Slowest); speed < leastSpeed {
-		return fmt.Errorf("%s: the traffic has %.0f frame-hops a second, and this machine carries %.0f now: the "+
-			"slowest link would have less than 1 Mbit/s: end other programs, or write fewer flows or lower rates",
-			file, wanted, carried)
+		return fmt.Errorf("%s: in a second the traffic's frames cross %.0f links, and this machine carries %.0f "+
+			"now: the slowest link would have less than 1 Mbit/s: end other programs, or write fewer flows or lower "+
+			"rates", file, wanted, carried)
 	}
 	return r.read(file)
 }

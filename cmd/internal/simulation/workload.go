@@ -80,7 +80,7 @@ const headers = frame.HeaderOctets + frame.TagOctets
 
 func payload(octets int) int64 { return int64(octets - headers) }
 
-// mostFlows bounds the flows of an entry with poisson.
+// mostFlows bounds the flows of an entry with poisson and of those before it.
 const mostFlows = 1 << 20
 
 func (f *fabric) tooManyFlows(t *config.LabTraffic) error {
