@@ -68,6 +68,7 @@ type portState struct {
 	index         int
 	owner         int // worker that sends on the port
 	up            bool
+	carries       bool // Carries
 	occupied      uint8
 	expected      uint8       // ingress queues that the buffer expects frames for
 	xoffSent      uint8       // priorities that the newest sent XOFF holds

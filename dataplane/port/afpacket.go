@@ -46,14 +46,16 @@ const (
 type AFPacket struct {
 	classes   [NumClasses]classRings
 	rings     []*ring              // in the order in which they joined their fanout group
-	program   []bpf.RawInstruction // of that group
+	group     int                  // number of that group
+	program   []bpf.RawInstruction // of that group, as Steer got it
+	first     int                  // number of the first ring of those that the program chooses among
 	control   *ring
 	data      int // send socket for data frames
 	controlTx int // send socket for MAC Control frames
 	stamper   stamper
 	losses    [NumClasses]atomic.Uint64
 
-	filter        int // descriptor of the program that the data rings' sockets get at Start; -1: none
+	filter        int // descriptor of the program that the data rings' sockets get at Start; noFilter: none
 	stopped       [NumClasses]atomic.Bool
 	controlLosses atomic.Uint64
 
@@ -84,7 +86,7 @@ func Open(c Config) (*AFPacket, error) {
 // Prepare opens a port that receives nothing before Start, and whose frames leave by the packet socket before AllowXDP.
 // Its errors show while another port still serves the interface.
 func Prepare(c Config) (*AFPacket, error) {
-	p := &AFPacket{data: -1, controlTx: -1, filter: -1}
+	p := &AFPacket{data: -1, controlTx: -1, filter: noFilter}
 	err := InNetns(c.Netns, func() error { return p.open(c) })
 	if err != nil {
 		_ = p.Close()
@@ -311,8 +313,8 @@ func (p *AFPacket) Descriptors(fds []int32, what Work) []int32 {
 
 // Empty reports that no frame is in the data rings, nor received and not released.
 func (p *AFPacket) Empty() bool {
-	for i, r := range p.rings {
-		if i != controlRing && (r.pending > 0 || r.filled(r.head)) {
+	for _, r := range p.rings {
+		if r != p.control && (r.pending > 0 || r.filled(r.head)) {
 			return false
 		}
 	}

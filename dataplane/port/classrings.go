@@ -1,10 +1,13 @@
 package port
 
+import "slices"
+
 // classRings are the data rings of one class: one for frames that are neither long nor small, one for long frames, and,
 // where the port has it, one for small ones.
 // Frames are handed over in the order in which they arrived, whichever ring holds them.
 type classRings struct {
 	rings   []*ring
+	newest  int               // index in rings of the first of those that came last
 	from    [maxPending]uint8 // the ring of each of the next frames, as far as it is settled
 	first   int               // index in from of the oldest frame that is not released
 	pending int               // frames received and not released
@@ -14,6 +17,9 @@ type classRings struct {
 	skipped int // the ring of the skipped frame
 	forced  int // how many frames come from that ring before stamps are compared again
 }
+
+// maxRings is how many rings a class can have: those of before, and the newest ones.
+const maxRings = 8
 
 // maxPending is how many frames of a class can be received and not released.
 const maxPending = 256
@@ -90,7 +96,7 @@ func (l *classRings) oldest() (first, other int) {
 
 // release gives the n oldest received frames back to the kernel.
 func (l *classRings) release(n int) {
-	var counts [3]int
+	var counts [maxRings]int
 	for range n {
 		counts[l.from[l.first]]++
 		l.first = (l.first + 1) % maxPending
@@ -132,14 +138,37 @@ func (l *classRings) backlog() Backlog {
 	return b
 }
 
+// slots returns the sizes of the smallest rings of their kinds.
 func (l *classRings) slots() (s Slots) {
-	for i, r := range l.rings {
+	smallest := func(of *int, n int) {
+		if *of == 0 || n < *of {
+			*of = n
+		}
+	}
+	for _, r := range l.rings {
 		switch {
-		case i == 0:
-			s.Full = r.slots
+		case r.forSmall:
+			smallest(&s.Small, r.slots)
 		case r.frameSize > 0:
-			s.Small = r.slots
+			smallest(&s.Full, r.slots)
 		}
 	}
 	return s
+}
+
+// retire takes the rings from number keep on out that stand before the newest ones, if none holds a frame. It returns
+// them. No burst may be under way.
+func (l *classRings) retire(keep int) (gone []*ring, ok bool) {
+	gone = l.rings[keep:l.newest]
+	if l.forced > 0 || slices.ContainsFunc(gone, func(r *ring) bool { return r.filled(r.head) }) {
+		return nil, false
+	}
+	for i := range l.settled { // frames of a rewound burst, in rings that stay
+		if from := &l.from[(l.first+i)%maxPending]; int(*from) >= l.newest {
+			*from -= uint8(len(gone))
+		}
+	}
+	l.rings = append(slices.Clone(l.rings[:keep]), l.rings[l.newest:]...)
+	l.newest, l.skips, l.skipped = keep, 0, 0
+	return gone, true
 }

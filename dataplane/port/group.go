@@ -19,44 +19,52 @@ type ringConfig struct {
 	slots     int
 	frameSize int  // longest frame that a slot holds; 0: each frame is in the queue behind the ring
 	data      bool // the ring takes GSO frames too
+	small     bool // the ring is for small frames
 	queue     int  // octets of the queue behind the ring
 }
 
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. The sockets drop
 // every frame until Start. By then the group is complete, so that no frame is seen twice or by the wrong ring.
 func (p *AFPacket) openRings(c Config, index int) error {
-	configs := []ringConfig{Other: c.ring(c.OtherSlots), Lossless: c.ring(c.LosslessSlots),
-		controlRing: {slots: controlSlots, frameSize: controlFrame}}
-	configs = append(configs, c.longRing(c.OtherSlots), c.longRing(c.LosslessSlots))
-	if c.SmallFrame > 0 {
-		configs = append(configs, c.smallRing(c.OtherSlots), c.smallRing(c.LosslessSlots))
-	}
-	if err := p.makeRings(configs); err != nil {
+	var err error
+	configs := slices.Insert(c.dataRings(), controlRing, ringConfig{slots: controlSlots, frameSize: controlFrame})
+	if p.rings, err = makeRings(configs); err != nil {
 		return err
 	}
-	group := newGroup
+	p.group = newGroup
 	for i, r := range p.rings {
-		var err error
-		if group, err = r.join(index, group, configs[i].queue); err != nil {
+		if p.group, err = r.join(index, p.group, configs[i].queue); err != nil {
 			return err
 		}
 	}
 	p.control = p.rings[controlRing]
-	for class := range p.classes {
-		p.classes[class].rings = []*ring{p.rings[class], p.rings[longRings+class]}
-		if c.SmallFrame > 0 {
-			p.classes[class].rings = append(p.classes[class].rings, p.rings[smallRings+class])
-		}
-	}
+	p.share(slices.Delete(slices.Clone(p.rings), controlRing, controlRing+1))
 	return p.Steer(c.Fanout)
 }
 
-// Rings that follow those of the classes, numbered as the fanout program returns them.
-const (
-	controlRing = int(NumClasses)
-	longRings   = controlRing + 1
-	smallRings  = longRings + int(NumClasses)
-)
+// dataRings returns the rings of both classes in the order in which they join the group.
+func (c *Config) dataRings() []ringConfig {
+	configs := []ringConfig{Other: c.ring(c.OtherSlots), Lossless: c.ring(c.LosslessSlots)}
+	configs = append(configs, c.longRing(c.OtherSlots), c.longRing(c.LosslessSlots))
+	if c.SmallFrame > 0 {
+		configs = append(configs, c.smallRing(c.OtherSlots), c.smallRing(c.LosslessSlots))
+	}
+	return configs
+}
+
+// share gives data rings to their classes, as the newest ones.
+func (p *AFPacket) share(rings []*ring) {
+	for class := range p.classes {
+		l := &p.classes[class]
+		l.newest = len(l.rings)
+		for i := class; i < len(rings); i += int(NumClasses) {
+			l.rings = append(l.rings, rings[i])
+		}
+	}
+}
+
+// controlRing is the number of the ring of MAC Control frames. Those before it and behind it are data rings.
+const controlRing = int(NumClasses)
 
 func (c *Config) ring(slots int) ringConfig {
 	return ringConfig{slots: slots, frameSize: c.FrameSize, data: true, queue: oversizeQueue}
@@ -68,24 +76,24 @@ func (c *Config) longRing(slots int) ringConfig {
 }
 
 func (c *Config) smallRing(slots int) ringConfig {
-	return ringConfig{slots: c.Small(slots), frameSize: c.SmallFrame, data: true, queue: oversizeQueue}
+	return ringConfig{slots: c.Small(slots), frameSize: c.SmallFrame, data: true, small: true, queue: oversizeQueue}
 }
 
 // makeRings opens the sockets on this thread, in whose network namespace they then are. It maps the rings in parallel,
 // since the kernel delays each mapping but not all of them one after the other.
-func (p *AFPacket) makeRings(configs []ringConfig) error {
-	for range configs {
+func makeRings(configs []ringConfig) (rings []*ring, err error) {
+	for _, c := range configs {
 		fd, err := packetSocket()
 		if err != nil {
-			return err
+			return rings, err
 		}
-		p.rings = append(p.rings, &ring{fd: fd})
+		rings = append(rings, &ring{fd: fd, forSmall: c.small})
 		if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropAll); err != nil {
-			return fmt.Errorf("attach filter: %w", err)
+			return rings, fmt.Errorf("attach filter: %w", err)
 		}
 	}
-	return cmp.Or(inParallel(len(configs), func(i int) error { // the first error is enough
-		return p.rings[i].mapSlots(configs[i].slots, configs[i].frameSize, configs[i].data)
+	return rings, cmp.Or(inParallel(len(configs), func(i int) error { // the first error is enough
+		return rings[i].mapSlots(configs[i].slots, configs[i].frameSize, configs[i].data)
 	})...)
 }
 
@@ -111,12 +119,11 @@ func (p *AFPacket) UseFilter(program int) { p.filter = program }
 // Filter is UseFilter for a port that has started: the program sees the frames that come from now on.
 func (p *AFPacket) Filter(program int) error {
 	p.filter = program
-	for i, r := range p.rings {
-		if i == controlRing {
-			continue
-		}
-		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, program); err != nil {
-			return fmt.Errorf("attach filter: %w", err)
+	for _, r := range p.rings {
+		if r != p.control {
+			if err := r.open(program); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -124,16 +131,31 @@ func (p *AFPacket) Filter(program int) error {
 
 // Start makes the rings of a prepared port receive.
 func (p *AFPacket) Start() error {
-	for i, r := range p.rings {
-		if i != controlRing && p.filter >= 0 {
-			continue
+	for _, r := range p.rings {
+		filter := p.filter
+		if r == p.control {
+			filter = noFilter
 		}
+		if err := r.open(filter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noFilter stands for the descriptor of a program where there is none.
+const noFilter = -1
+
+// open lets a ring's socket receive the frames that an eBPF program lets through, or every frame.
+func (r *ring) open(filter int) error {
+	if filter == noFilter {
 		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil {
 			return fmt.Errorf("detach filter: %w", err)
 		}
+		return nil
 	}
-	if p.filter >= 0 {
-		return p.Filter(p.filter)
+	if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, filter); err != nil {
+		return fmt.Errorf("attach filter: %w", err)
 	}
 	return nil
 }
@@ -172,9 +194,14 @@ func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
 	if p.program != nil && slices.Equal(program, p.program) {
 		return nil
 	}
-	if err := attach(p.rings[0].fd, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, program); err != nil {
+	return p.steer(program, p.first)
+}
+
+// steer makes a program choose among the rings from number first on. See numbered.
+func (p *AFPacket) steer(program []bpf.RawInstruction, first int) error {
+	if err := attach(p.rings[0].fd, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, numbered(program, first)); err != nil {
 		return fmt.Errorf("attach fanout program: %w", err)
 	}
-	p.program = program
+	p.program, p.first = program, first
 	return nil
 }

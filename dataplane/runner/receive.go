@@ -53,6 +53,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 		w.r.refresher.LookWithin(t.index, w.r.sw.LookWithin(t.index, t.lookWithin, lookSoon))
 		w.look(t, w.now)
 	}
+	w.noteUse(t, c)
 	received := w.r.sw.ReceivedFrames()
 	w.unlock()
 	w.reading = nil

@@ -27,6 +27,7 @@ type Runner struct {
 	perPort bool
 
 	ringStopped func()
+	ringsUsed   func()
 	ticked      func()
 	cpus        int // that the process may use: its affinity, and its cgroup's quota
 
@@ -77,6 +78,9 @@ type Options struct {
 	PerPort bool
 	// RingStopped is called while the kernel has stopped a receive ring of a port: only Replace helps.
 	RingStopped func()
+	// RingsUsed is called when a port carries its first lossless data frame, or its first burst of others that fills
+	// the bound of a burst: see Used. It must not block.
+	RingsUsed func()
 	// Ticked is called after each tick: once a second, more rarely while no frame comes. It must not block.
 	Ticked func()
 	// Assist is help from programs in the kernel.
@@ -92,8 +96,8 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{sw: sw, perPort: o.PerPort, assist: o.Assist, ringStopped: o.RingStopped, ticked: o.Ticked,
-		cpus: cpus, due: make(chan struct{}, 1), parked: make(chan struct{}),
+	r := &Runner{sw: sw, perPort: o.PerPort, assist: o.Assist, ringStopped: o.RingStopped, ringsUsed: o.RingsUsed,
+		ticked: o.Ticked, cpus: cpus, due: make(chan struct{}, 1), parked: make(chan struct{}),
 		stop: make(chan struct{}), forwarded: map[int]*assist.Counts{}}
 	if r.refresher, err = NewRefresher(dataplane.MaxPorts, r.captureRefresh); err != nil {
 		return nil, err

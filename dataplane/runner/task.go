@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"sync/atomic"
+
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
@@ -24,6 +26,7 @@ type portTask struct {
 	segmentsTaken [port.NumClasses]int    // segments of the oldest frame that were taken already
 	sockets       [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
 	left          [port.NumClasses]bool   // the newest burst has left frames in the ring
+	used          atomic.Bool             // see noteUse
 	jammed        [port.NumClasses]bool   // the ring seems to have frames, and gave none
 	awaited       bool                    // the turn of this member of a trunk waits for them
 	roomWaits     bool                    // frames wait in the waiting room

@@ -372,6 +372,36 @@ func TestAssisted(t *testing.T) {
 	}
 }
 
+// Before a port is in use, what sizes itself is small, and what is written stays.
+func TestUnused(t *testing.T) {
+	for _, tt := range []struct {
+		keys   string
+		held   bool
+		outage time.Duration
+		other  int64
+	}{
+		{"ports: {p1: {speed: 10G}}", true, 5 * time.Millisecond, 256},
+		{"ports: {p1: {speed: 10G}}", false, 60 * time.Millisecond, 256},
+		{"ports: {p1: {speed: 1G}}", true, 5 * time.Millisecond, 256},
+		{"ports: {p1: {speed: none}}", true, 5 * time.Millisecond, 256},
+		{"ports: {p1: {speed: 100M}}", true, 30 * time.Millisecond, 256}, // needs no more in use
+		{"ports: {p1: {speed: 1G, cable: 10km}}", true, 60 * time.Millisecond, 256},
+		{"ports: {p1: {speed: 1G, ring: {outage: 60ms, other: 2048}}}", true, 60 * time.Millisecond, 2048},
+		{"pause: {quanta: remaining}\nports: {p1: {speed: 1G}}", true, 60 * time.Millisecond, 256},
+	} {
+		c := mustParse(t, tt.keys)
+		p := &c.Ports[0]
+		if tt.held {
+			p = c.Assisted(p)
+		}
+		got := c.Unused(p, tt.held)
+		assert.Equal(t, got.Ring.Outage, tt.outage, "%s, held: %v: outage", tt.keys, tt.held)
+		assert.Equal(t, got.OtherSlots(), tt.other, "%s, held: %v: slots of others", tt.keys, tt.held)
+		assert.True(t, got.LosslessSlots() <= p.LosslessSlots() && got.SmallSlots() <= p.SmallSlots(),
+			"%s: larger rings before the port is in use", tt.keys)
+	}
+}
+
 // A shorter hold makes the ring smaller, a shorter pause larger.
 func TestAssistedByHoldAndPause(t *testing.T) {
 	for keys, want := range map[string]time.Duration{

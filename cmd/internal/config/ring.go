@@ -33,7 +33,7 @@ func (p *Port) defaultOutage() time.Duration { return p.outage(60*time.Milliseco
 func (c *Config) Assisted(p *Port) *Port {
 	const least, margin = 15 * time.Millisecond, 4
 	a := *p
-	if !p.Ring.OutageAuto || p.Delay > 0 || c.Pause.Remaining {
+	if !c.followsHolds(p) {
 		return &a
 	}
 	frame := p.Ring.Frame + headroom.WireOverhead
@@ -44,6 +44,25 @@ func (c *Config) Assisted(p *Port) *Port {
 	needs := time.Duration(seconds * float64(time.Second))
 	a.Ring.Outage = min(p.Ring.Outage, p.outage(max(least, needs.Round(time.Millisecond)), 128))
 	return &a
+}
+
+// Unused returns a port with the rings that it needs until it is in use, where a program in the kernel holds its peer or
+// not: those of others are small, and, where the program holds, the lossless ones too. They last for 5 ms, on a slow
+// port for 256 frames: half of one takes what a peer sends at the ends of some pauses, and the rings are larger by then.
+func (c *Config) Unused(p *Port, held bool) *Port {
+	a := *p
+	if held && c.followsHolds(p) {
+		a.Ring.Outage = min(p.Ring.Outage, p.outage(5*time.Millisecond, 256))
+	}
+	if p.Ring.Other == 0 {
+		a.Ring.Other = leastOther
+	}
+	return &a
+}
+
+// followsHolds reports whether the lossless rings of a port are smaller where a program in the kernel holds its peer.
+func (c *Config) followsHolds(p *Port) bool {
+	return p.Ring.OutageAuto && p.Delay == 0 && !c.Pause.Remaining
 }
 
 // outage is the usual time, and on a slow port that of a least number of frames.
@@ -81,14 +100,17 @@ func (p *Port) arriving(in time.Duration) int64 {
 	return headroom.BitsIn(p.Speed, in) / ((p.Ring.Frame + headroom.WireOverhead) * 8)
 }
 
+// leastOther is the least number of slots of the ring of everything else, by default.
+const leastOther = 256
+
 // OtherSlots is the number of slots of the ring of everything else: by default the frames that arrive in 25 ms, within
 // bounds. That is what the largest number holds at 1 Gbit/s.
 func (p *Port) OtherSlots() int64 {
-	const usual, least, most = 25 * time.Millisecond, 256, 2048
+	const usual, most = 25 * time.Millisecond, 2048
 	if p.Ring.Other > 0 {
 		return int64(p.Ring.Other)
 	}
-	return max(least, min(p.arriving(usual), most))
+	return max(leastOther, min(p.arriving(usual), most))
 }
 
 // SmallSlots is the number of slots for frames of up to classify.SmallFrame octets beside the lossless ring.

@@ -3,11 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 )
 
@@ -62,7 +59,7 @@ func (d *Daemon) attachStarted(p *portLink) {
 	s := p.socket.(*port.AFPacket)
 	a := d.attachPrograms(p, s, p.at)
 	if a == nil {
-		d.deepen(p, notHeld)
+		d.enlarge(p)
 		return
 	}
 	if err := s.Filter(a.Filter()); err != nil {
@@ -72,37 +69,4 @@ func (d *Daemon) attachStarted(p *portLink) {
 		return
 	}
 	d.setAssist(p, p.assistOf(a))
-}
-
-// notHeld reports that a port without programs has deep receive rings.
-const notHeld = "the port has deep receive rings now, because no program in the kernel holds the peer (assist)"
-
-// deepenPause is the time between two attempts at deep rings.
-const deepenPause = 10 * time.Second
-
-// shallow reports whether a port is to have deep receive rings, since no program in the kernel holds its peer, and has
-// none.
-func (d *Daemon) shallow(p *portLink) bool {
-	if p.socket == nil || p.tap != nil || p.holds() || !p.socket.Bound() {
-		return false
-	}
-	want, err := socketConfig(d.cfg, p.cfg, false)
-	return err == nil && !ringsSuffice(p.opened, want)
-}
-
-// deepen gives a port deep receive rings, unless it has them, and reports it.
-func (d *Daemon) deepen(p *portLink, report string) {
-	if !d.shallow(p) {
-		return
-	}
-	was := p.notDeep
-	err := d.renewSockets(p)
-	if p.notDeep = ""; err == nil {
-		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, report)
-		return
-	}
-	if p.notDeep = err.Error(); p.notDeep != was {
-		d.warn(p.cfg.Name, "replacing the receive rings", err)
-	}
-	p.replaceAt = time.Now().Add(deepenPause)
 }

@@ -171,16 +171,18 @@ func TestDeepRingsThatCannotComeAtOnce(t *testing.T) {
 	d := r.d()
 	shallow := r.Snapshot(1).RingSlots.Full
 	d.mu.Lock()
-	open := d.openAFPacket
-	d.openAFPacket = func(port.Config) (*port.AFPacket, error) { return nil, errors.New("no memory for the rings") }
+	open := d.openLarger
+	d.openLarger = func(*port.AFPacket, port.Config) (*port.Larger, error) {
+		return nil, errors.New("no memory for the rings")
+	}
 	for _, p := range d.ports {
 		p.noAssist = errors.New("another program")
-		d.deepen(p, notHeld)
+		d.enlarge(p)
 	}
 	d.mu.Unlock()
 	assert.Equal(t, r.Snapshot(1).RingSlots.Full, shallow, "slots without memory for more")
 	d.mu.Lock()
-	d.openAFPacket = open
+	d.openLarger = open
 	d.mu.Unlock()
 	eventually(t, "deep rings", func() bool {
 		return r.Snapshot(1).RingSlots.Full > shallow && r.Snapshot(2).RingSlots.Full > shallow

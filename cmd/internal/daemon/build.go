@@ -128,22 +128,18 @@ var secures = map[config.Secure]bridge.Secure{config.SecureOff: bridge.SecureOff
 var trusts = map[config.Trust]classify.Trust{config.TrustPCP: classify.TrustPCP, config.TrustDSCP: classify.TrustDSCP,
 	config.TrustPort: classify.TrustPort}
 
-// socketConfig says how the sockets of a port are to be opened, where a program in the kernel holds its peer or not.
-func socketConfig(c *config.Config, p *config.Port, held bool) (port.Config, error) {
-	if held {
-		p = c.Assisted(p)
-	}
+// socketConfig says how the sockets of a port are to be opened, where a program in the kernel holds its peer or not,
+// and the port is in use or not yet.
+func socketConfig(c *config.Config, p *config.Port, held, used bool) (port.Config, error) {
 	pc, err := portConfig(c, p)
 	if err != nil {
 		return port.Config{}, err
 	}
-	fanout, err := dataplane.Steering(&pc)
-	if err != nil {
+	sockets := ringSizes(c, p, held, used)
+	if sockets.Fanout, err = dataplane.Steering(&pc); err != nil {
 		return port.Config{}, fmt.Errorf("port %s: %w", p.Name, err)
 	}
-	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()),
-		OtherSlots: int(p.OtherSlots()), FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame,
-		SmallSlots: p.Ring.Small, XDP: true, Fanout: fanout}, nil
+	return sockets, nil
 }
 
 // statics translates the static FDB entries. numbers holds the port numbers by name.

@@ -62,6 +62,7 @@ type Daemon struct {
 	startedAt       int64 // by the switch's clock
 	inspect         func(ns, name string) (port.Link, error)
 	openAFPacket    func(port.Config) (*port.AFPacket, error)
+	openLarger      func(*port.AFPacket, port.Config) (*port.Larger, error)
 	controlListener net.Listener         // what makes this switch the only one of its name
 	metricsListener net.Listener         // nil where there are no metrics
 	published       atomic.Pointer[view] // what readers get, who must not wait for a change
@@ -120,7 +121,7 @@ func newIn(netns string, c *config.Config, log *slog.Logger) (*Daemon, error) {
 	log = slog.New(j)
 	d := &Daemon{log: log, journal: j, netns: netns, watchdog: newWatchdog(log),
 		started: time.Now(), startedAt: runner.Now(),
-		inspect: port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
+		inspect: port.Inspect, openAFPacket: port.Prepare, openLarger: (*port.AFPacket).Larger, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*Prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, mtus: guardedMTUs{ports: map[int]*guardedMTU{}}, events: make(chan struct{}, 1),
 		scans: make(chan struct{}, 1), precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
@@ -157,7 +158,8 @@ func (d *Daemon) start(c *config.Config) error {
 	d.openPins(c)
 	if d.runner, err = runner.New(sc, runner.Options{PerPort: c.Workers == config.WorkersPerPort,
 		Assist:      runner.AssistOptions{Maps: d.assist, Freeze: c.Assist.Freeze, Hold: c.Assist.Hold},
-		RingStopped: func() { d.ringStopped.Store(true); d.kick() }, Ticked: func() { wake(d.scans) }}); err != nil {
+		RingStopped: func() { d.ringStopped.Store(true); d.kick() }, RingsUsed: d.kick,
+		Ticked: func() { wake(d.scans) }}); err != nil {
 		return err
 	}
 	d.reportNoAssist()
@@ -274,8 +276,7 @@ func (d *Daemon) resetPorts(c *config.Config) (names []string) {
 		}
 		reset := d.changesInterface(p)
 		if r.tap == nil && !reset {
-			want, err := socketConfig(c, p, r.holds())
-			reset = err == nil && !ringsSuffice(r.opened, want)
+			reset = !ringsSuffice(r.opened, ringSizes(c, p, r.holds(), r.used))
 		}
 		if reset {
 			names = append(names, p.Name)

@@ -24,8 +24,9 @@ type portLink struct {
 	opened           port.Config // settings of socket if the port is no TAP
 	at               place       // the interface at the last look
 	up               bool
-	replaceAt        time.Time      // its rings are replaced not before: stopped ones, or ones that are to be deep
-	notDeep          string         // why the last attempt at deep rings failed; empty: it did not
+	replaceAt        time.Time      // its rings are replaced not before: stopped ones, or ones that are to be larger
+	notLarger        string         // why the last attempt at larger rings failed; empty: it did not
+	used             bool           // frames have come: see runner.Options.RingsUsed
 	triedSpeed       int64          // link speed that the port was asked to follow; 0: the port follows
 	pendingSpeed     int64          // link speed that waits for buffer to drain
 	state            string         // what a person should know; empty: all is well
@@ -72,7 +73,7 @@ func (d *Daemon) Run(ctx context.Context) {
 		if d.ringStopped.Swap(false) {
 			d.replaceStopped()
 		}
-		d.deepenRings()
+		d.enlargeRings()
 		if d.speedChanged {
 			d.applyLinkSpeeds(ctx)
 		}
@@ -106,7 +107,7 @@ func (d *Daemon) scanSoon() {
 }
 
 // rescanNeeded tells whether a changed link speed waits for the buffer to drain, the name of a namespace now stands for
-// another namespace or none, programs at an interface have come or gone, or a port waits for deep rings. soon says that
+// another namespace or none, programs at an interface have come or gone, or a port waits for larger rings. soon says that
 // it is to be asked again after rescanPeriod.
 func (d *Daemon) rescanNeeded() (needed, soon bool) {
 	d.mu.Lock()
@@ -114,7 +115,7 @@ func (d *Daemon) rescanNeeded() (needed, soon bool) {
 	changed, passing := d.programsChanged()
 	needed = changed || d.speedChanged || len(d.replacedNetns()) > 0
 	for _, p := range d.ports {
-		if d.shallow(p) {
+		if d.tooSmall(p) {
 			passing, needed = true, needed || !time.Now().Before(p.replaceAt)
 		}
 	}
@@ -300,7 +301,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 	if err := d.usable(p.cfg, at); err != nil {
 		return err
 	}
-	want, err := socketConfig(d.cfg, p.cfg, d.noAssist == nil)
+	want, err := socketConfig(d.cfg, p.cfg, d.noAssist == nil, p.used)
 	if err != nil {
 		return err
 	}

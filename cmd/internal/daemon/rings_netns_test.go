@@ -123,3 +123,60 @@ func TestRingHoldEnds(t *testing.T) {
 		})
 	}
 }
+
+// A port has small rings until it is in use. It then gets its whole rings while two senders fill a third port and are
+// held again and again: no frame is lost or overtaken. A port without lossless frames keeps its rings until a burst of
+// others comes. What measures and announces is no use.
+func TestRingsGrowWithUse(t *testing.T) {
+	r := start(t, 4, Setup{Keys: Lossless3, Each: "speed: 1G"})
+	rings := func(n int) (lossless, others bool) {
+		d := r.d()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		p := d.ports[PortName(n)]
+		whole := ringSizes(d.cfg, p.cfg, p.holds(), true)
+		return p.opened.LosslessSlots >= whole.LosslessSlots, p.opened.OtherSlots >= whole.OtherSlots
+	}
+	r.d().mu.Lock()
+	held := r.d().ports["p1"].holds()
+	r.d().mu.Unlock()
+	for n := 1; n <= 4; n++ {
+		lossless, others := rings(n)
+		assert.True(t, lossless != held && !others, "port %d begins with whole rings: lossless %v, others %v, held %v", n,
+			lossless, others, held)
+	}
+	h1, h2, h3 := r.Station(1, macctl.ModePFC, 1e9), r.Station(2, macctl.ModePFC, 1e9), r.Station(3, macctl.ModePFC, 1e9)
+	stops := []func(){h1.Send(Stream{To: 3, Prio: 3}), h2.Send(Stream{To: 3, Prio: 3, Octets: 100})}
+	for n := 1; n <= 2; n++ {
+		eventually(t, "whole rings", func() bool {
+			lossless, others := rings(n)
+			return lossless && others && r.Snapshot(n).RingSlots.Full > 4800
+		})
+	}
+	at := [2]uint64{h3.Tally(1, 3).Frames, h3.Tally(2, 3).Frames}
+	eventually(t, "frames come through the whole rings", func() bool {
+		return h3.Tally(1, 3).Frames > at[0]+1000 && h3.Tally(2, 3).Frames > at[1]+1000
+	})
+	for _, stop := range stops {
+		stop()
+	}
+	h3.Whole(h1, 3)
+	h3.Whole(h2, 3)
+	_, others := rings(4)
+	assert.True(t, !others, "a port with no frames has whole rings")
+	s := r.Socket(4)
+	must(t, r.d().runner.Do(func(*dataplane.Switch) error {
+		for range 100 {
+			if err := s.Send(frame.VnetHeader{}, IPv4UDP(4, 3, 0, 200)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	eventually(t, "a burst of others gets whole rings", func() bool {
+		_, others := rings(4)
+		return others
+	})
+	assert.Equal(t, r.Snapshot(4).Counters.Drops[dataplane.Unknown][dataplane.DropRing], 0, "lost in the small ring")
+	r.NoLosslessDrops()
+}

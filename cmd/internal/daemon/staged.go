@@ -90,11 +90,14 @@ func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*stagedPort, error
 	if err != nil {
 		return nil, err
 	}
-	r, held := d.ports[p.Name], d.noAssist == nil
+	r, held, used := d.ports[p.Name], d.noAssist == nil, false
+	if r != nil {
+		used = r.used
+	}
 	if r != nil && r.bound(at) {
 		held = r.holds()
 	}
-	want, err := socketConfig(c, p, held)
+	want, err := socketConfig(c, p, held, used)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +261,7 @@ func (d *Daemon) replaceStopped() {
 func (d *Daemon) renewSockets(p *portLink) error {
 	began := time.Now()
 	defer func() { p.replaceAt = time.Now().Add(max(replacePause, replaceShare*time.Since(began))) }()
-	want, err := socketConfig(d.cfg, p.cfg, p.holds())
+	want, err := socketConfig(d.cfg, p.cfg, p.holds(), p.used)
 	if err != nil {
 		return err
 	}
@@ -272,32 +275,7 @@ func (d *Daemon) renewSockets(p *portLink) error {
 	return nil
 }
 
-// deepenRings gives deep receive rings to each port whose peer the kernel does not hold any more, or never has, where
-// the start could not.
-func (d *Daemon) deepenRings() {
-	for _, p := range d.ports {
-		if time.Now().Before(p.replaceAt) {
-			continue
-		}
-		if p.assist == nil {
-			d.deepen(p, notHeld)
-			continue
-		}
-		d.deepen(p, "the program at the interface's tcx ingress does not hold the peer any more (assist): the port "+
-			"has deep receive rings now")
-	}
-}
-
 // bound tells whether the port has this interface.
 func (p *portLink) bound(at place) bool {
 	return p.socket != nil && p.at.home == at.home && p.at.link.Index == at.link.Index && p.socket.Bound()
-}
-
-// ringsSuffice tells whether the rings are large enough. Rings never shrink, because replacing a ring would lose the
-// frames in it.
-func ringsSuffice(opened, want port.Config) bool {
-	return want.LosslessSlots <= opened.LosslessSlots && want.OtherSlots <= opened.OtherSlots &&
-		want.FrameSize <= opened.FrameSize &&
-		want.Small(want.LosslessSlots) <= opened.Small(opened.LosslessSlots) &&
-		want.Small(want.OtherSlots) <= opened.Small(opened.OtherSlots)
 }
