@@ -93,7 +93,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, withStatus(http.StatusServiceUnavailable,
 			fmt.Errorf("%d readers follow the events already: end one of them", maxFollowers))
 	}
-	f := follower{server: s, lines: make(chan Line, followBacklog), next: min(since, s.source.NextEvent())}
+	f := follower{server: s, events: make(chan *Event, followBacklog), next: min(since, s.source.NextEvent())}
 	f.remember() // before the state: what an older event grows by after it is sent
 	state := s.State()
 	state.Events = nil // they are lines of their own
@@ -105,8 +105,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) (any, error) {
 	if f.write(w, c, Line{Type: LineState, State: state}) != nil {
 		return nil, nil // the reader is gone
 	}
-	for line := range f.lines {
-		if f.write(w, c, line) != nil {
+	for e := range f.events {
+		if f.write(w, c, Line{Type: LineEvent, Event: e}) != nil {
 			return nil, nil
 		}
 	}
@@ -121,10 +121,10 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) (any, error) {
 // CutOff returns how many readers of events were too slow, and cut off, since the start.
 func (s *Server) CutOff() uint64 { return uint64(s.cutOff.Load()) }
 
-// A follower is a stream of events. runPoll fills lines and closes it at the end; cut may be read after that.
+// A follower is a stream of events. runPoll fills events and closes it at the end; cut may be read after that.
 type follower struct {
 	server *Server
-	lines  chan Line
+	events chan *Event
 	next   uint64              // first event that was not sent yet
 	counts [mergeWindow]uint64 // of the newest events that were sent, or are older, by sequence number
 	slow   func()              // is called once the reader is too slow
@@ -135,7 +135,7 @@ var errTooSlow = errors.New("too slow")
 
 // runPoll polls for events until done.
 func (f *follower) runPoll(done <-chan struct{}) {
-	defer close(f.lines)
+	defer close(f.events)
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
@@ -172,7 +172,7 @@ func (f *follower) poll() error {
 		}
 		v := eventOf(f.server.source, &e)
 		select {
-		case f.lines <- Line{Type: LineEvent, Event: &v}:
+		case f.events <- &v:
 		default:
 			return errTooSlow
 		}
@@ -187,7 +187,7 @@ func (f *follower) write(w http.ResponseWriter, c *http.ResponseController, line
 	if err := WriteJSONLine(w, &line); err != nil {
 		return err
 	}
-	if len(f.lines) > 0 {
+	if len(f.events) > 0 {
 		return nil // more comes at once
 	}
 	return c.Flush()
