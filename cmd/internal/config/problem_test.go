@@ -11,7 +11,7 @@ import (
 )
 
 // wantPlaced fails unless every fault names a line and says what is wrong.
-func wantPlaced(t *testing.T, err error) {
+func wantPlaced(t testing.TB, err error) {
 	t.Helper()
 	var faults *Errors
 	assert.MustBeTrue(t, errors.As(err, &faults) && len(faults.List) != 0,
