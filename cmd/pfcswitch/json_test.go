@@ -40,7 +40,7 @@ var unitless = strings.Fields(`schema seq next next_event count line more
 	ports far_ends unstopped_xoffs kernel_stamped
 	samples asked answered lost replies results streams discarded_tlvs unrecognized_tlvs
 	sent received reordered duplicated segments_sent_again octets pfc_sent offered green yellow red delivered
-	lossless_drops_since_start lossless_drops_meanwhile behind imbalance speed cpus`)
+	lossless_drops_since_start lossless_drops_meanwhile behind imbalance speed cpus thread`)
 
 // JSON documents have keys in one style, units in the keys of numbers, all keys, and no null in place of an array.
 func TestJSONRules(t *testing.T) {

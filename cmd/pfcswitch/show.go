@@ -59,6 +59,7 @@ po. With --watch it looks again and again, and rates are those between two looks
 		{Use: "fdb", Aliases: []string{"mac"}, Short: "the filtering database"},
 		{Use: "lldp", Short: "neighbors, and what DCBX has agreed with them"},
 		{Use: "history", Short: "the last five minutes: rates, utilization, pauses, buffer of each port"},
+		{Use: "threads", Short: "threads that move the frames: whether each looks at its ports, longest gap"},
 		{Use: "events", Short: "what a person should know, oldest first"},
 		{Use: "config", Short: "the configuration in force, every default written out"},
 	} {

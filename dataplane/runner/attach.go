@@ -228,6 +228,7 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 		t.refresh = &r.refresher.ports[t.index]
 		t.protect(sw, r)
 	}
+	r.muster()
 }
 
 // uplinks returns the uplink of the trunk of each port that is in one. One worker serves the ports of a trunk: it knows

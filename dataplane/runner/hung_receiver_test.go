@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,7 +30,8 @@ func (h *hungReader) Receive(c port.Class, dst []port.Frame, octets int) int {
 }
 
 // The peer of a receive thread that hangs is held while the transmit thread of the same port lives and sends, until the
-// thread has hung for holdMost. Alive names it. It loses nothing once it goes on.
+// thread has hung for holdMost. Alive names it, and Threads says that it alone has not looked, and for how long. It
+// loses nothing once it goes on.
 func TestReceiveThreadHangsBesideALiveTransmitThread(t *testing.T) {
 	l := newTestbed(t, executor{name: "per port", cpus: 2, perPort: true}, roomy(3), unshapedPorts(3)...)
 	var hang atomic.Bool
@@ -60,8 +62,31 @@ func TestReceiveThreadHangsBesideALiveTransmitThread(t *testing.T) {
 		assert.True(t, held || after >= holdMost, "after %v the peer is free", after)
 		time.Sleep(10 * time.Millisecond)
 	}
+	hung := task.rx.id
+	var all []WorkerThread
+	eventually(t, "Threads says that one thread has not looked", func() bool {
+		all = l.r.Threads()
+		return len(all) == 6 && silentOf(all) == 1 && !all[hung].Looked
+	})
+	assert.True(t, all[hung].Behind >= int64(lookPatience) && slices.Equal(all[hung].Receives, []string{"p0"}) &&
+		len(all[hung].Sends) == 0 && all[hung].Pulse.Thread > 0, "the thread that hangs: %+v", all[hung])
 	close(h.leave)
 	eventually(t, "all frames arrive", func() bool { return len(b.received(0, lossless)) == 20 })
 	eventually(t, "the peer is free", func() bool { return a.paused() == 0 })
 	l.balanced()
+	eventually(t, "Threads says that all threads look again", func() bool {
+		all = l.r.Threads()
+		return silentOf(all) == 0
+	})
+	assert.True(t, all[hung].Longest >= int64(lookPatience), "the thread that has hung: %+v", all[hung])
+}
+
+// silentOf counts those that have not looked at their ports.
+func silentOf(all []WorkerThread) (n int) {
+	for _, w := range all {
+		if !w.Looked {
+			n++
+		}
+	}
+	return n
 }

@@ -24,6 +24,7 @@ type Runner struct {
 	wake    dataplane.Histogram // how late sleeps of the workers ended
 	tasks   [dataplane.MaxPorts]*portTask
 	workers []*worker
+	crew    atomic.Pointer[[]member] // the workers, for readers that must not wait for a lock
 	perPort bool
 
 	ringStopped func()

@@ -50,7 +50,7 @@ type worker struct {
 	pollSetChanged  bool        // the descriptors to poll have changed
 	poller          *port.Poller
 	sleeping        atomic.Bool
-	aliveAsked      atomic.Bool // Alive sets it, a round clears it
+	lookout         lookout
 	self            Observed
 	nextReceiver    int  // receiver that the next round begins with
 	manyCPUs        bool // others can send while this worker spins or coalesces
@@ -143,6 +143,7 @@ func (w *worker) yield() {
 // wake ends the worker's sleep. It costs a system call only where the worker sleeps.
 func (w *worker) wake() {
 	if w.sleeping.Swap(false) {
+		w.lookout.begin(Now())
 		w.poller.Wake()
 	}
 }
@@ -160,10 +161,8 @@ func (w *worker) run() {
 		if w.r.halt.Load() {
 			w.pause()
 		}
-		if w.aliveAsked.Load() {
-			w.aliveAsked.Store(false)
-		}
 		now := w.clock()
+		w.lookout.look(now)
 		w.framesThisRound, w.burstWasFull = 0, false
 		if w.round(now) {
 			w.updateSpinBudget(idle, now, w.clock())
@@ -274,16 +273,19 @@ func (w *worker) sleep() {
 	if w.pollSetChanged {
 		w.updatePollSet()
 	}
-	w.sleeping.Store(true)
 	from := w.clock()
+	w.lookout.rest() // before others may wake the worker
+	w.sleeping.Store(true)
 	d, ok := w.quiet(from)
 	if !ok || w.r.halt.Load() || w.r.quit.Load() {
 		w.sleeping.Store(false)
+		w.lookout.begin(from)
 		return
 	}
 	why := w.poller.Poll(d)
 	w.sleeping.Store(false)
 	slept := w.clock() - from
+	w.lookout.begin(dueAfter(from, slept, d))
 	switch why {
 	case port.Expired:
 		if !w.poller.Looked() {
@@ -299,6 +301,14 @@ func (w *worker) sleep() {
 	if !w.moderated && why != port.Dropped {
 		w.adapt(slept)
 	}
+}
+
+// dueAfter is when a sleep had to end that began at from, took slept, and was to last for at most d (-1: for ever).
+func dueAfter(from, slept int64, d time.Duration) int64 {
+	if d < 0 {
+		return from + slept
+	}
+	return from + min(slept, int64(d))
 }
 
 // clearErrors clears the pending errors of all sockets, which would end every sleep at once.

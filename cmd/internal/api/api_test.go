@@ -204,6 +204,16 @@ func (f *fake) Watchdog() []deadlock.Status {
 	}
 }
 
+func (f *fake) Threads() []Thread {
+	if f.empty {
+		return nil
+	}
+	return []Thread{{Thread: 4711, State: ThreadLooks, Receives: []string{"p1"}, Sends: []string{"p1"},
+		BehindNs: 12_000, LongestGapNs: 3_400_000},
+		{Thread: 4712, State: ThreadStopped, Receives: []string{"p2"}, Sends: []string{}, BehindNs: 12_345_678_901,
+			LongestGapNs: 12_345_678_901}}
+}
+
 func (f *fake) RetiredStorms() []deadlock.Status {
 	if f.gone {
 		return (&fake{}).Watchdog()

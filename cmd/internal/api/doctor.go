@@ -138,10 +138,7 @@ func places(of []Finding) string {
 			names = append(names, name)
 		}
 	}
-	if more := len(names) - mostPlaces; more > 1 {
-		names = append(names[:mostPlaces], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return someOf(names)
 }
 
 // line writes what findings of one kind say, once where all say the same, else for each.
@@ -174,6 +171,8 @@ func (f *Finding) where() string {
 	case f.Interface != nil || f.Port != nil:
 	case strings.HasPrefix(f.Trap, "lossless-"):
 		where = "removed ports"
+	case f.Trap == "thread-hangs":
+		where = "switch"
 	default:
 		where = "machine"
 	}

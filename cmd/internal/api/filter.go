@@ -55,6 +55,8 @@ func (f Filter) Apply(r Reply) error {
 		err := keepKnown(f, &r.Queues, func(q *WatchdogQueue) []string { return []string{q.Port} })
 		keep(&r.Queues, func(q *WatchdogQueue) bool { return f.has(q.Priority) })
 		return err
+	case *Threads:
+		return keepKnown(f, &r.Threads, func(t *Thread) []string { return slices.Concat(t.Receives, t.Sends) })
 	case *FDB:
 		return keepKnown(f, &r.Entries, func(e *FDBEntry) []string { return append(listOf(e.Port), e.Ports...) })
 	case *Events:

@@ -126,7 +126,8 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	f := Filter{Ports: []string{"p1"}, Priorities: []Priority{3}}
-	for _, noun := range []string{"ports", "pfc", "buffer", "queues", "headroom", "lldp", "watchdog", "fdb", "events"} {
+	for _, noun := range []string{"ports", "pfc", "buffer", "queues", "headroom", "lldp", "watchdog", "fdb", "events",
+		"threads"} {
 		r := answer(&fake{}, noun)
 		err := f.Apply(r)
 		alone := strings.ReplaceAll(r.Text(), "p1, p2", "") // a group of both concerns p1

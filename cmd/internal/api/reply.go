@@ -29,13 +29,19 @@ type Reply interface {
 type noun struct {
 	answer func(m *moment) Reply
 	empty  func() Reply // to decode an answer into
+	bare   bool         // the answer needs no snapshot
 }
 
 func nounOf[T any, P interface {
 	*T
 	Reply
 }](read func(*moment) P) noun {
-	return noun{func(m *moment) Reply { return read(m) }, func() Reply { return P(new(T)) }}
+	return noun{answer: func(m *moment) Reply { return read(m) }, empty: func() Reply { return P(new(T)) }}
+}
+
+func bare(n noun) noun {
+	n.bare = true
+	return n
 }
 
 var nouns = map[string]noun{
@@ -50,7 +56,8 @@ var nouns = map[string]noun{
 	"lldp":     nounOf((*moment).readLLDP),
 	"events":   nounOf((*moment).readEvents),
 	"history":  nounOf((*moment).readHistory),
-	"state":    {nil, func() Reply { return new(State) }}, // it begins at the start, whatever the user cleared
+	"state":    {empty: func() Reply { return new(State) }}, // it begins at the start, whatever the user cleared
+	"threads":  bare(nounOf((*moment).readThreads)),
 	"config":   nounOf((*moment).readConfig),
 	"health":   nounOf((*moment).readHealth),
 	"version":  nounOf((*moment).readVersion),

@@ -118,7 +118,11 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nouns[r.PathValue("noun")].answer(s.moment(since)), nil
+	n := nouns[r.PathValue("noun")]
+	if n.bare {
+		return n.answer(&moment{source: s.source}), nil
+	}
+	return n.answer(s.moment(since)), nil
 }
 
 // sequence returns the first event that a request asks for.

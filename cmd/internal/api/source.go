@@ -30,6 +30,8 @@ type Source interface {
 	// RetiredProbes returns what was counted of measurement frames at ports that are gone: they continue when they come
 	// back.
 	RetiredProbes() map[string]headroom.Counters
+	// Threads returns what can be seen of the threads that move the frames. It waits for no lock.
+	Threads() []Thread
 	// FDB returns the entries of the filtering database, in any order.
 	FDB() []bridge.Entry
 	// Watchdog returns the state of every lossless egress queue of the ports that are configured, by port and queue.

@@ -36,6 +36,7 @@ var summaries = map[string]string{
 	"rps":                "frames are handed to other CPUs, so pauses come late: turn it off",
 	"several-neighbors":  "more than one speaks LLDP here, so DCBX follows none: leave one",
 	"super-frames":       "TCP hands over up to 64 KiB at once, which no XOFF stops: turn segmentation offload off",
+	"thread-hangs":       "a thread of the switch does not look at its ports: start the switch again; -v says more",
 	"vlan-filtered":      "the port drops a VLAN that its host uses: add it to tagged",
 	"vlan-unmapped":      "a VLAN interface of the host sets no priority: give it an egress-qos-map",
 	"xdp":                "an XDP program may keep frames: take it off",

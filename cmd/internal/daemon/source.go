@@ -90,6 +90,27 @@ func (s source) RetiredProbes() map[string]headroom.Counters { return s.d.publis
 
 func (s source) Watchdog() []deadlock.Status { return s.d.watchdog.status() }
 
+func (s source) Threads() (all []api.Thread) {
+	for _, w := range s.Runner.Threads() {
+		t := api.Thread{Thread: w.Pulse.Thread, Receives: w.Receives, Sends: w.Sends, BehindNs: w.Behind,
+			LongestGapNs: w.Longest}
+		switch {
+		case w.Looked:
+			t.State = api.ThreadLooks
+		case w.Pulse.Waits:
+			t.State = api.ThreadWaits
+		case w.Pulse.Ready && w.Ran > 0:
+			t.State = api.ThreadRuns
+		case w.Pulse.Ready:
+			t.State = api.ThreadNoCPU
+		default:
+			t.State = api.ThreadStopped
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
 func (s source) RetiredStorms() []deadlock.Status { return s.d.watchdog.retired() }
 
 func (s source) Events(since uint64) (events []dataplane.Event) {

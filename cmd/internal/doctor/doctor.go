@@ -4,6 +4,7 @@
 //	facts.go    Facts of a running switch, of a configuration file, of this network namespace
 //	machine.go  faults of the machine and of the rights of the process
 //	nice.go     the nice value of the switch
+//	threads.go  threads of the switch that do not look at their ports
 //	link.go     faults of an interface and of the link behind it
 //	host.go     faults of the host at the far end
 //	switch.go   faults of a configuration and of a running switch
@@ -33,7 +34,10 @@ type Facts struct {
 	Process *Process // that opens the ports; nil where there is none
 	NotSeen []string
 
-	// of the switch that runs, also of ports that it no longer has
+	// of the switch that runs
+	PID     int
+	Threads []api.Thread
+	// also of ports that it no longer has
 	LosslessDrops, LosslessDiscarded uint64
 	BacklogDrops                     uint64 // of the whole machine, since that switch counts
 }
@@ -84,7 +88,7 @@ func Judge(f *Facts) *api.Doctor {
 	if f.Switch != "" {
 		r.Switch = &f.Switch
 	}
-	all := append(f.judgeMachine(), f.lostByRemoved()...)
+	all := slices.Concat(f.judgeMachine(), f.judgeThreads(), f.lostByRemoved())
 	for i := range f.Targets {
 		t := &f.Targets[i]
 		rules := absenceRules

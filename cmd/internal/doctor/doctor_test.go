@@ -35,6 +35,15 @@ func healthy(t *testing.T) *Facts {
 			Live: &api.Port{Up: true}, LLDP: &api.LLDPPort{}}}}
 }
 
+// hangs makes one of two threads hang.
+func hangs(state string) func(*Facts, *port.Survey) {
+	return func(f *Facts, _ *port.Survey) {
+		f.PID = 30
+		f.Threads = []api.Thread{{Thread: 30, State: api.ThreadLooks, BehindNs: 3e9}, {Thread: 31, State: state,
+			Receives: []string{"p1"}, Sends: []string{"p1", "p2"}, BehindNs: 12_345_678_901}}
+	}
+}
+
 // Traps that need a NIC, a kernel module or another machine are judged by made-up facts.
 func TestRules(t *testing.T) {
 	r := Judge(healthy(t))
@@ -81,6 +90,14 @@ func TestRules(t *testing.T) {
 			f.BacklogDrops, f.Machine.BacklogMax = 7, nil
 		}, "", "7 frames since the switch started, or its counters were cleared; net.core.netdev_max_backlog: it " +
 			"cannot be read here"},
+		{"thread-hangs", "error", hangs(api.ThreadStopped), "",
+			"thread 31 of switch s1 has not looked at its ports for 12.346snobody reads the frames of p1: the peers are"},
+		{"thread-hangs", "error", hangs(api.ThreadStopped), "",
+			"No frame leaves by p1, p2: what goes there fills the buffer, and senders are held. The thread waits in the"},
+		{"thread-hangs", "error", hangs(api.ThreadStopped), "", "stack of /proc/30/task/31"},
+		{"thread-hangs", "error", hangs(api.ThreadWaits), "", "The thread waits for another one of the switch"},
+		{"thread-hangs", "error", hangs(api.ThreadRuns), "", "The thread has a CPU"},
+		{"thread-hangs", "error", hangs(api.ThreadNoCPU), "", "The thread is ready"},
 		{"one-cpu", "warning", func(f *Facts, _ *port.Survey) { f.Machine.CPUs = 1 }, "", "1 CPU"},
 		{"governor", "note", func(f *Facts, _ *port.Survey) { f.Machine.Governor = optional("powersave") },
 			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done",

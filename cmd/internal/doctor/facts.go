@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
@@ -35,22 +36,43 @@ func OfFile(file string) (*Facts, error) {
 // OfSwitch gathers the facts of the switch behind a control socket.
 func OfSwitch(ctx context.Context, socket string) (*Facts, error) {
 	client := api.NewClient(socket)
-	pid, err := client.PID(ctx)
-	if err != nil {
+	f := &Facts{Socket: socket, Machine: ReadMachine("/")}
+	var err error
+	if f.PID, err = client.PID(ctx); err != nil {
 		return nil, err
 	}
-	c, err := linkcheck.ConfigOf(ctx, client)
-	if err != nil {
-		return nil, err
-	}
-	f := &Facts{Looked: "switch " + c.Name, Switch: c.Name, Socket: socket, Config: c, Machine: ReadMachine("/")}
-	if f.Process, err = ReadProcess(pid); err != nil {
+	if f.Process, err = ReadProcess(f.PID); err != nil {
 		f.NotSeen = append(f.NotSeen, fmt.Sprintf("the capabilities and the nice value of the switch: %v", err))
 	}
-	if err := f.readPorts(ctx, client); err != nil {
+	if err := f.readThreads(ctx, client); err != nil {
 		return nil, err
 	}
+	if err := f.readSwitch(ctx, client); err != nil {
+		if !slices.ContainsFunc(f.Threads, func(t api.Thread) bool { return t.Hangs() }) {
+			return nil, err
+		}
+		f.NotSeen = append(f.NotSeen, fmt.Sprintf("the ports of the switch: %v", err))
+		return f, nil
+	}
 	return f, f.survey()
+}
+
+// readThreads asks first, because a switch answers that also while one of them has the locks of all other answers.
+func (f *Facts) readThreads(ctx context.Context, client *api.Client) error {
+	r, err := client.Show(ctx, "threads")
+	if err != nil {
+		return err
+	}
+	t := r.(*api.Threads)
+	f.Switch, f.Looked, f.Threads = t.Switch, "switch "+t.Switch, t.Threads
+	return nil
+}
+
+func (f *Facts) readSwitch(ctx context.Context, client *api.Client) (err error) {
+	if f.Config, err = linkcheck.ConfigOf(ctx, client); err != nil {
+		return err
+	}
+	return f.readPorts(ctx, client)
 }
 
 // readPorts makes a target of each port of a running switch.
