@@ -2,6 +2,8 @@ package dataplane
 
 import (
 	"cmp"
+	"fmt"
+	"time"
 
 	"pfcswitch/macctl"
 )
@@ -54,7 +56,9 @@ type Event struct {
 	Text     string    `json:"text"`
 	// Count is how often it happened, or how many frames were lost. Equal events within eventJoin of the first are one.
 	Count uint64 `json:"count"`
-	joins string // instead of Text, what equal events share; "": Text
+	// joins is what equal events share where Text has the figures of the first one, or is ""; else Text itself.
+	joins string
+	last  int64 // Time of the newest of the equal events
 }
 
 // AllPriorities stands for the one queue of an 802.3x PAUSE port.
@@ -89,6 +93,7 @@ func (s *Switch) joined(e *Event) bool {
 		if last.Kind == e.Kind && last.Port == e.Port && last.Priority == e.Priority && last.joins == e.joins &&
 			s.now-last.Time < eventJoin {
 			last.Count += e.Count
+			last.last = s.now
 			return true
 		}
 	}
@@ -96,7 +101,7 @@ func (s *Switch) joined(e *Event) bool {
 }
 
 func (l *eventLog) add(e Event, now int64) {
-	e.Time, e.Seq = now, l.next
+	e.Time, e.last, e.Seq = now, now, l.next
 	if len(l.ring) < maxEvents {
 		l.ring = append(l.ring, e)
 	} else {
@@ -146,8 +151,17 @@ func (s *Switch) Events(dst []Event, since uint64) []Event {
 	}
 	for ; since < s.events.next; since++ {
 		dst = append(dst, s.events.ring[since%maxEvents])
+		dst[len(dst)-1].tellFirst()
 	}
 	return dst
+}
+
+// tellFirst says in a text with figures that they are of the first of several frames.
+func (e *Event) tellFirst() {
+	if e.Count > 1 && e.joins != e.Text {
+		e.Text += fmt.Sprintf(" (of the first of %d frames; the last one came %v later)", e.Count,
+			time.Duration(e.last-e.Time))
+	}
 }
 
 // NextEvent returns the sequence number that the next event will have.

@@ -91,9 +91,9 @@ func TestRules(t *testing.T) {
 		}, "", "7 frames since the switch started, or its counters were cleared; net.core.netdev_max_backlog: it " +
 			"cannot be read here"},
 		{"thread-hangs", "error", hangs(api.ThreadStopped), "",
-			"thread 31 of switch s1 has not looked at its ports for 12.346snobody reads the frames of p1: the peers are"},
+			"thread 31 of switch s1 has not looked at its ports for 12.346snobody reads the frames of p1: the "},
 		{"thread-hangs", "error", hangs(api.ThreadStopped), "",
-			"No frame leaves by p1, p2: what goes there fills the buffer, and senders are held. The thread waits in the"},
+			"No frame leaves by p1, p2: what goes there fills the buffer, and senders are held. The thread waits in"},
 		{"thread-hangs", "error", hangs(api.ThreadStopped), "", "stack of /proc/30/task/31"},
 		{"thread-hangs", "error", hangs(api.ThreadWaits), "", "The thread waits for another one of the switch"},
 		{"thread-hangs", "error", hangs(api.ThreadRuns), "", "The thread has a CPU"},

@@ -121,6 +121,7 @@ func TestDoctorOfASwitchWithoutAnswers(t *testing.T) {
 		must(t, err)
 		found := find(Judge(f), "thread-hangs")
 		assert.True(t, found != nil && strings.HasPrefix(found.Seen, "thread 7 of switch s1 has not looked") &&
-			strings.Contains(strings.Join(f.NotSeen, ""), "the ports of the switch: "), "%+v, not seen %v", found, f.NotSeen)
+			strings.Contains(strings.Join(f.NotSeen, ""), "the ports of the switch: "),
+			"%+v, not seen %v", found, f.NotSeen)
 	}
 }
