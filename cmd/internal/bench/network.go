@@ -206,6 +206,11 @@ func (b *bench) commands(at *lab.Node, all ...string) error {
 func (b *bench) local(most time.Duration, env []string, argv ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, most)
 	defer cancel()
+	return local(ctx, env, argv...)
+}
+
+// local is that of a bench, until ctx ends.
+func local(ctx context.Context, env []string, argv ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Env = append(os.Environ(), env...)
 	c.Cancel, c.WaitDelay = func() error { return c.Process.Signal(syscall.SIGTERM) }, stopPatience
@@ -214,7 +219,7 @@ func (b *bench) local(most time.Duration, env []string, argv ...string) ([]byte,
 		err = fmt.Errorf("%w: %s", err, exit.Stderr)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", argv[0], err)
+		err = fmt.Errorf("%s: %w", argv[0], err)
 	}
-	return out, nil
+	return out, err
 }

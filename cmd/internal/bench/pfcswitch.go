@@ -49,10 +49,13 @@ func (n *network) portsUp() (bool, error) {
 }
 
 // show returns pfcswitch's answer to a noun.
-func show[R api.Reply](n *network, noun string) (answer R, err error) {
-	ctx, cancel := context.WithTimeout(n.b.ctx, patience)
+func show[R api.Reply](n *network, noun string) (R, error) { return ask[R](n.b.ctx, n.socket, noun) }
+
+// ask returns the answer of a switch to a noun.
+func ask[R api.Reply](ctx context.Context, socket, noun string) (answer R, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := api.NewClient(n.socket).Show(ctx, noun)
+	r, err := api.NewClient(socket).Show(ctx, noun)
 	if err != nil {
 		return answer, err
 	}

@@ -63,9 +63,10 @@ const (
 	allCores      = "percent_of_all_cpus"
 	ownPerFrame   = "switch_cpu_us_per_frame"
 	upAfter       = "up_after_s"
-	wakeUps       = "wake_ups_per_second" // of all threads of the switches
+	wakeUps       = "wake_ups_per_second" // of all threads
 	threads       = "threads"
-	processNumber = "switches"
+	processNumber = "switch_processes"
+	ofKeeper      = "keeper_" // begins the names of what a lab's keeper takes
 	outage        = "until_forwarding_ms"
 	outageMost    = "until_forwarding_max_ms"
 )
