@@ -9,7 +9,8 @@
 #   scripts/bench.sh --priorities 3       the lossless priority alone (an hour and a half)
 #   scripts/bench.sh --switches "pfcswitch bridge ovs"
 #                                         without Open vSwitch's TSO (two hours)
-#   scripts/bench.sh --only "frames tcp"  these parts: frames lossfree tcp latency xoff pause ports fdb trunk flap
+#   scripts/bench.sh --only "frames tcp"  these parts: frames lossfree tcp latency xoff pause ports
+#                                         fabric incast fdb trunk flap
 #   scripts/bench.sh --rounds 3 --search 0
 #   scripts/bench.sh --octets "60 512"    frames of these lengths instead of 60, 512 and 1514
 #   scripts/bench.sh --only lossfree --switches pfcswitch --search 1 --trial 10

@@ -27,8 +27,9 @@ const (
 	oneFlap      = 400 * time.Millisecond
 	learning     = 4 * time.Second
 	startsFabric = 20 * time.Second
-	searches     = 5 // trials that search, on the way to a rate
-	confirms     = 4 // that confirm it, one of them in vain
+	startsIncast = 4 * time.Second // sinks and senders, which wait for each other
+	searches     = 5               // trials that search, on the way to a rate
+	confirms     = 4               // that confirm it, one of them in vain
 )
 
 // load is what a load takes, with the rest before and after it.
@@ -80,6 +81,10 @@ func (b *bench) estimatePart(name string) time.Duration {
 		round = times(len(portNumbers)+2, load) + times(len(portNumbers), o.settle+o.seconds)
 	case "fabric":
 		return times(len(b.fabrics()), startsFabric+fabricQuiet+fabricLong*o.seconds)
+	case "incast":
+		if b.peers.iperf3 != "" {
+			return startsFabric + times(o.rounds, startsIncast+o.tcpSeconds()+incastMore)
+		}
 	case "trunk":
 		round = times(2*2*loads, load)
 	case "flap":

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -222,4 +223,40 @@ func local(ctx context.Context, env []string, argv ...string) ([]byte, error) {
 		err = fmt.Errorf("%s: %w", argv[0], err)
 	}
 	return out, err
+}
+
+// A job is a program outside of all networks that runs beside others.
+type job struct {
+	ended chan struct{} // closed when out and err are set
+	out   []byte        // what it printed
+	err   error
+}
+
+// startJob starts a program, which runs to its end, or until ctx ends.
+func startJob(ctx context.Context, argv ...string) *job {
+	j := &job{ended: make(chan struct{})}
+	go j.run(ctx, argv)
+	return j
+}
+
+func (j *job) run(ctx context.Context, argv []string) {
+	j.out, j.err = local(ctx, nil, argv...)
+	close(j.ended)
+}
+
+func (j *job) hasEnded() bool {
+	select {
+	case <-j.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// failed returns why a job that should still be at work has ended.
+func (j *job) failed() error {
+	if !j.hasEnded() {
+		return nil
+	}
+	return cmp.Or(j.err, errors.New("a program ended by itself"))
 }

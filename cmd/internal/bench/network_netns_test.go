@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -71,4 +72,22 @@ func TestAlive(t *testing.T) {
 	assert.NoError(t, atWork.alive(), "it is at work")
 	out, err := b.do(n.sw, "echo", "said")
 	assert.True(t, err == nil && out == "said\n", "%q, %v", out, err)
+}
+
+// A job that should be at work has failed when it ends, whatever its status; what it printed is there nevertheless.
+func TestJob(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	atWork := startJob(ctx, "sleep", "60")
+	assert.True(t, !atWork.hasEnded() && atWork.failed() == nil, "at work: %v", atWork.failed())
+	for script, says := range map[string]string{"echo said": "ended by itself",
+		"echo said; echo why >&2; false": "why"} {
+		j := startJob(ctx, "sh", "-c", script)
+		<-j.ended
+		assert.Fails(t, j.failed(), says, "%s", script)
+		assert.Equal(t, string(j.out), "said\n", "%s: output", script)
+	}
+	cancel()
+	<-atWork.ended
+	assert.True(t, atWork.failed() != nil, "it was ended")
 }

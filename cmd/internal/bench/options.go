@@ -50,6 +50,7 @@ var parts = []part{
 	{"pause", "how exactly pfcswitch keeps pause times", (*bench).pause},
 	{"ports", "pfcswitch with 2 to 32 ports", (*bench).ports},
 	{"fabric", "pfcswitch's labs of 1 to 80 switches in which nobody sends", (*bench).fabric},
+	{"incast", "TCP in one pod of pfcswitch's fat tree of 80 switches beside an incast in another", (*bench).incast},
 	{"fdb", "pfcswitch with 100,000 stations", (*bench).fdb},
 	{"trunk", "pfcswitch's ports as a trunk", (*bench).trunk},
 	{"flap", "time to forward again after a port flap", (*bench).flap},

@@ -67,6 +67,12 @@ const (
 	threads       = "threads"
 	processNumber = "switch_processes"
 	ofKeeper      = "keeper_" // begins the names of what a lab's keeper takes
+	tcpRate       = "tcp_mbit_per_second"
+	framesArrived = "frames_arrived"
+	framesDropped = "dropped_frames"       // by all switches; must be 0
+	heldShare     = "percent_of_time_held" // of the senders, the mean
+	heldMost      = "percent_of_time_held_max"
+	switchesHeld  = "paused_switches"
 	outage        = "until_forwarding_ms"
 	outageMost    = "until_forwarding_max_ms"
 )

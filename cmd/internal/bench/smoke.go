@@ -22,6 +22,7 @@ var smokeRows = map[string][]struct {
 	"pause":    {{"pause", stopped, []string{dutPFC}}},
 	"ports":    {{"ports", toTwoPorts, []string{dutPFC}}, {"ports", coreShare, []string{dutPFC}}},
 	"fabric":   {{"fabric", pss, []string{dutPFC}}, {"fabric", upAfter, []string{dutPFC}}},
+	"incast":   {{"incast", tcpRate, []string{dutPFC}}, {"incast", heldShare, []string{dutPFC}}},
 	"fdb":      {{"fdb", toEmpty, []string{dutPFC}}, {"fdb", toOne, []string{dutPFC}}},
 	"trunk":    {{"trunk", toBridged, []string{dutPFC}}},
 	"flap":     {{"flap", outage, []string{dutPFC}}},
@@ -31,7 +32,8 @@ var smokeRows = map[string][]struct {
 func (b *bench) judgeSmoke(rows []row) error {
 	var errs []error
 	for _, p := range b.opt.parts {
-		if p.name == "tcp" && b.peers.iperf3 == "" || p.name == "lossfree" && b.opt.search == 0 {
+		withIperf := p.name == "tcp" || p.name == "incast"
+		if withIperf && b.peers.iperf3 == "" || p.name == "lossfree" && b.opt.search == 0 {
 			continue // noted before
 		}
 		for _, want := range smokeRows[p.name] {
