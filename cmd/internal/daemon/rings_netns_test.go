@@ -145,7 +145,8 @@ func TestRingsGrowWithUse(t *testing.T) {
 		assert.True(t, lossless != held && !others, "port %d begins with whole rings: lossless %v, others %v, held %v", n,
 			lossless, others, held)
 	}
-	h1, h2, h3 := r.Station(1, macctl.ModePFC, 1e9), r.Station(2, macctl.ModePFC, 1e9), r.Station(3, macctl.ModePFC, 1e9)
+	station := func(n int) *Station { return r.Station(n, macctl.ModePFC, 1e9) }
+	h1, h2, h3 := station(1), station(2), station(3)
 	stops := []func(){h1.Send(Stream{To: 3, Prio: 3}), h2.Send(Stream{To: 3, Prio: 3, Octets: 100})}
 	for n := 1; n <= 2; n++ {
 		eventually(t, "whole rings", func() bool {
