@@ -10,9 +10,9 @@ import (
 
 // A Larger is larger receive rings for a port. See port.Larger.
 type Larger interface {
-	Join() error
-	Steer() error
-	Leave() bool
+	Join() error  // makes the port's Receive look at them too
+	Steer() error // makes frames come to them alone
+	Leave() bool  // makes Receive look no more at the rings of before, and returns false while they hold frames
 }
 
 var _ Larger = (*port.Larger)(nil)

@@ -46,9 +46,10 @@ func (c *Config) Assisted(p *Port) *Port {
 	return &a
 }
 
-// Unused returns a port with the rings that it needs until it is in use, where a program in the kernel holds its peer or
-// not: those of others are small, and, where the program holds, the lossless ones too. They last for 5 ms, on a slow
-// port for 256 frames: half of one takes what a peer sends at the ends of some pauses, and the rings are larger by then.
+// Unused returns a port with the rings that it needs until it is in use, where a program in the kernel holds its peer
+// or not. Those of others are small, and, where the program holds, the lossless ones too. These last for 5 ms, on a
+// slow port for 256 frames. A part of them takes what a peer sends at the ends of some pauses, and the rings are larger
+// by then.
 func (c *Config) Unused(p *Port, held bool) *Port {
 	a := *p
 	if held && c.followsHolds(p) {

@@ -107,8 +107,8 @@ func (d *Daemon) scanSoon() {
 }
 
 // rescanNeeded tells whether a changed link speed waits for the buffer to drain, the name of a namespace now stands for
-// another namespace or none, programs at an interface have come or gone, or a port waits for larger rings. soon says that
-// it is to be asked again after rescanPeriod.
+// another namespace or none, programs at an interface have come or gone, or a port waits for larger rings. soon says
+// that it is to be asked again after rescanPeriod.
 func (d *Daemon) rescanNeeded() (needed, soon bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// ringSizes is socketConfig without the program that spreads the frames. Rings start small, and are larger once the port
-// is in use, or where no program in the kernel holds its peer.
+// ringSizes is socketConfig without the program that spreads the frames. Rings start small, and are larger once the
+// port is in use, or where no program in the kernel holds its peer.
 func ringSizes(c *config.Config, p *config.Port, held, used bool) port.Config {
 	if held {
 		p = c.Assisted(p)

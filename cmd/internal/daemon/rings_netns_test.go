@@ -142,8 +142,8 @@ func TestRingsGrowWithUse(t *testing.T) {
 	r.d().mu.Unlock()
 	for n := 1; n <= 4; n++ {
 		lossless, others := rings(n)
-		assert.True(t, lossless != held && !others, "port %d begins with whole rings: lossless %v, others %v, held %v", n,
-			lossless, others, held)
+		assert.True(t, lossless != held && !others, "port %d, held: %v, begins with whole rings: lossless %v, others %v",
+			n, held, lossless, others)
 	}
 	station := func(n int) *Station { return r.Station(n, macctl.ModePFC, 1e9) }
 	h1, h2, h3 := station(1), station(2), station(3)
