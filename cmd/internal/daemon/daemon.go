@@ -123,7 +123,7 @@ func newIn(netns string, c *config.Config, log *slog.Logger) (*Daemon, error) {
 		started: time.Now(), startedAt: runner.Now(),
 		inspect: port.Inspect, openAFPacket: port.Prepare, openLarger: (*port.AFPacket).Larger,
 		numbers: map[string]int{},
-		ports: map[string]*portLink{}, probers: map[string]*Prober{}, retiredCounters: map[string]headroom.Counters{},
+		ports:   map[string]*portLink{}, probers: map[string]*Prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, mtus: guardedMTUs{ports: map[int]*guardedMTU{}}, events: make(chan struct{}, 1),
 		scans: make(chan struct{}, 1), precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
 	if err := d.start(c.In(netns)); err != nil {

@@ -142,7 +142,7 @@ func TestRingsGrowWithUse(t *testing.T) {
 	r.d().mu.Unlock()
 	for n := 1; n <= 4; n++ {
 		lossless, others := rings(n)
-		assert.True(t, lossless != held && !others, "port %d, held: %v, begins with whole rings: lossless %v, others %v",
+		assert.True(t, lossless != held && !others, "port %d, held: %v, has whole rings: lossless %v, others %v",
 			n, held, lossless, others)
 	}
 	station := func(n int) *Station { return r.Station(n, macctl.ModePFC, 1e9) }
