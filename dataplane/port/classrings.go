@@ -8,6 +8,7 @@ import "slices"
 type classRings struct {
 	rings   []*ring
 	newest  int               // index in rings of the first of those that came last
+	holds   Slots             // what a ring holds through whose queue all frames come; zero: there is none
 	from    [maxPending]uint8 // the ring of each of the next frames, as far as it is settled
 	first   int               // index in from of the oldest frame that is not released
 	pending int               // frames received and not released
@@ -138,8 +139,11 @@ func (l *classRings) backlog() Backlog {
 	return b
 }
 
-// slots returns the sizes of the smallest rings of their kinds.
+// slots returns the sizes of the smallest rings of their kinds, or what one ring holds that stands for all.
 func (l *classRings) slots() (s Slots) {
+	if l.holds != (Slots{}) {
+		return l.holds
+	}
 	smallest := func(of *int, n int) {
 		if *of == 0 || n < *of {
 			*of = n
@@ -169,6 +173,6 @@ func (l *classRings) retire(keep int) (gone []*ring, ok bool) {
 		}
 	}
 	l.rings = append(slices.Clone(l.rings[:keep]), l.rings[l.newest:]...)
-	l.newest, l.skips, l.skipped = keep, 0, 0
+	l.newest, l.holds, l.skips, l.skipped = keep, Slots{}, 0, 0
 	return gone, true
 }

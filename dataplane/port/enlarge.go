@@ -97,26 +97,55 @@ func (l *Larger) Close() error {
 // numbered returns a program that chooses among the data rings from number first on as program does among the port's
 // first ones. The control ring stands among those, and not among later ones.
 func numbered(program []bpf.RawInstruction, first int) []bpf.RawInstruction {
-	const returnA, returnK, jump, greater = unix.BPF_RET | unix.BPF_A, unix.BPF_RET | unix.BPF_K,
-		unix.BPF_JMP | unix.BPF_JA, unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K
-	if first == 0 {
-		return program
-	}
-	var renumbered []bpf.RawInstruction
-	for i, in := range program {
+	return rewritten(program, func(ring uint32) uint32 {
 		switch {
-		case in.Op == returnA:
-			in = bpf.RawInstruction{Op: jump, K: uint32(len(program) - i - 1)}
-		case in.Op == returnK && in.K < uint32(controlRing):
-			in.K += uint32(first)
-		case in.Op == returnK && in.K > uint32(controlRing):
-			in.K += uint32(first) - 1
+		case ring < uint32(controlRing):
+			ring += uint32(first)
+		case ring > uint32(controlRing):
+			ring += uint32(first) - 1
 		}
-		renumbered = append(renumbered, in)
-	}
-	return append(renumbered,
-		bpf.RawInstruction{Op: greater, K: uint32(controlRing), Jf: 1},
+		return ring
+	}, bpf.RawInstruction{Op: ifGreater, K: uint32(controlRing), Jf: 1},
 		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_SUB | unix.BPF_K, K: 1},
 		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_ADD | unix.BPF_K, K: uint32(first)},
 		bpf.RawInstruction{Op: returnA})
+}
+
+// queued returns a program that chooses the ring of long lossless frames for all lossless ones.
+func queued(program []bpf.RawInstruction) []bpf.RawInstruction {
+	return rewritten(program, func(ring uint32) uint32 {
+		if ring == uint32(Lossless) || ring == uint32(losslessSmall) {
+			ring = uint32(losslessLong)
+		}
+		return ring
+	}, bpf.RawInstruction{Op: ifEqual, K: uint32(Lossless), Jt: 2},
+		bpf.RawInstruction{Op: ifEqual, K: uint32(losslessSmall), Jt: 1},
+		bpf.RawInstruction{Op: returnA},
+		bpf.RawInstruction{Op: returnK, K: uint32(losslessLong)})
+}
+
+// Instructions of classic BPF.
+const (
+	returnA   = unix.BPF_RET | unix.BPF_A
+	returnK   = unix.BPF_RET | unix.BPF_K
+	jump      = unix.BPF_JMP | unix.BPF_JA
+	ifGreater = unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K
+	ifEqual   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+)
+
+// rewritten returns a program of whose results constants are changed, and of which end takes the accumulator, where it
+// is the result, instead.
+func rewritten(program []bpf.RawInstruction, constant func(uint32) uint32,
+	end ...bpf.RawInstruction) []bpf.RawInstruction {
+	var all []bpf.RawInstruction
+	for i, in := range program {
+		switch in.Op {
+		case returnA:
+			in = bpf.RawInstruction{Op: jump, K: uint32(len(program) - i - 1)}
+		case returnK:
+			in.K = constant(in.K)
+		}
+		all = append(all, in)
+	}
+	return append(all, end...)
 }

@@ -40,10 +40,17 @@ func bySizeAndPCP(t *testing.T) []bpf.RawInstruction {
 // in its turn within its class, MAC Control frames come too, and in the end the worker looks at the larger rings alone,
 // and at ring 0.
 func TestLargerRingsWhileFramesCome(t *testing.T) {
+	t.Run("small rings", func(t *testing.T) { largerWhileFramesCome(t, false) })
+	t.Run("a queue", func(t *testing.T) { largerWhileFramesCome(t, true) })
+}
+
+func largerWhileFramesCome(t *testing.T, queued bool) {
 	w := newWire(t)
 	c := w.config()
 	c.SmallFrame, c.Fanout, c.LosslessSlots, c.OtherSlots = smallLimit, bySizeAndPCP(t), 160, 160
+	c.LosslessQueued = queued
 	w.reopen(c)
+	c.LosslessQueued = false
 	var read [port.NumClasses]atomic.Int64
 	var quit atomic.Bool
 	sent := make(chan error, 1)
@@ -119,6 +126,45 @@ func TestLargerRingsWhileFramesCome(t *testing.T) {
 		b, _ := w.port.Control()
 		return b != nil
 	})
+}
+
+// A queue in place of the lossless rings holds as many frames as they do, long and short ones, and says how full it is.
+func TestQueueHoldsAsMuch(t *testing.T) {
+	for _, octets := range []int{64, 300, 1514} {
+		w := newWire(t)
+		c := w.config()
+		c.SmallFrame, c.Fanout, c.LosslessSlots, c.LosslessQueued = smallLimit, bySizeAndPCP(t), 2000, true
+		w.reopen(c)
+		assert.Equal(t, w.port.Slots(port.Lossless), port.Slots{Full: 2000, Small: 2000}, "slots")
+		n := 2000
+		if octets < 1514 {
+			n = 4000
+		}
+		half := false
+		for seq := range n {
+			w.send(frame.VnetHeader{}, craft(tci(3, 7), experimental, seq, octets))
+			if seq == n/2+n/16 {
+				half = w.port.BacklogExceeds(port.Lossless, 1<<30)
+			}
+		}
+		w.awaitBacklog(port.Lossless, n)
+		assert.True(t, half, "%d octets: the port is not seen to fill up", octets)
+		fill := w.port.Backlog(port.Lossless).Fill
+		assert.True(t, fill > 0.25 && fill <= 1, "%d octets: full to %v", octets, fill)
+		frames := make([]port.Frame, 16)
+		for seq := 0; seq < n; {
+			got := w.port.Receive(port.Lossless, frames, 1<<20)
+			assert.MustBeTrue(t, got > 0, "%d octets: %d of %d frames came", octets, seq, n)
+			for _, f := range frames[:got] {
+				assert.MustBeTrue(t, !f.Truncated && len(f.Data) == octets, "%d octets: frame %d is cut", octets, seq)
+				number := int(binary.BigEndian.Uint32(f.Data[frame.HeaderOctets+frame.TagOctets:]))
+				assert.MustEqual(t, number, seq, "number of a frame")
+				seq++
+			}
+			w.port.Release(port.Lossless, got)
+		}
+		assert.Equal(t, w.port.Losses(port.Lossless), 0, "%d octets: losses", octets)
+	}
 }
 
 // Where a program cannot finish, a frame comes to ring 0 of the first rings, which is read after they have left.

@@ -10,34 +10,55 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
+// byValueOrAccumulator are programs that return the first octet of a frame, up to losslessSmall.
+var byValueOrAccumulator = map[string][]bpf.Instruction{
+	"by value": append(valuesBelow(losslessSmall), bpf.RetConstant{Val: uint32(losslessSmall)}),
+	"by the accumulator": {bpf.LoadAbsolute{Off: 0, Size: 1}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 2, SkipFalse: 1},
+		bpf.RetConstant{Val: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 1, SkipFalse: 1}, bpf.RetA{}, bpf.RetA{}},
+}
+
+func valuesBelow(n int) []bpf.Instruction {
+	program := []bpf.Instruction{bpf.LoadAbsolute{Off: 0, Size: 1}}
+	for ring := range uint32(n) {
+		program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: ring, SkipFalse: 1}, bpf.RetConstant{Val: ring})
+	}
+	return program
+}
+
 // Whatever a program returns for a frame, by value or by the accumulator, the renumbered one returns the ring of the
 // same kind among the larger ones, and the control ring stays.
 func TestNumbered(t *testing.T) {
-	programs := map[string][]bpf.Instruction{
-		"by value": {bpf.LoadAbsolute{Off: 0, Size: 1}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipFalse: 1},
-			bpf.RetConstant{Val: 0}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 1, SkipFalse: 1}, bpf.RetConstant{Val: 1},
-			bpf.JumpIf{Cond: bpf.JumpEqual, Val: 2, SkipFalse: 1}, bpf.RetConstant{Val: 2},
-			bpf.JumpIf{Cond: bpf.JumpEqual, Val: 3, SkipFalse: 1}, bpf.RetConstant{Val: 3}, bpf.RetConstant{Val: 6}},
-		"by the accumulator": {bpf.LoadAbsolute{Off: 0, Size: 1}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 2, SkipFalse: 1},
-			bpf.RetConstant{Val: 2}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: 1, SkipFalse: 1}, bpf.RetA{}, bpf.RetA{}},
-	}
-	for name, program := range programs {
+	for name, program := range byValueOrAccumulator {
 		raw := assert.Got(bpf.Assemble(program)).Must(t)
-		for _, first := range []int{0, 7, 13} {
+		for _, first := range []int{7, 13} {
 			instructions, ok := bpf.Disassemble(numbered(raw, first))
 			assert.MustBeTrue(t, ok, "%s from %d: not all is understood", name, first)
 			vm := assert.Got(bpf.NewVM(instructions)).Must(t)
-			for _, ring := range []int{0, 1, controlRing, 3, 6} {
+			for ring := range losslessSmall + 1 {
 				want := ring + first
 				switch {
 				case ring == controlRing:
 					want = controlRing
-				case ring > controlRing && first > 0:
+				case ring > controlRing:
 					want--
 				}
 				got := assert.Got(vm.Run([]byte{byte(ring)})).Must(t)
 				assert.Equal(t, got, want, "%s, ring %d, from %d", name, ring, first)
 			}
+		}
+	}
+}
+
+// A program whose lossless frames go to one queue leaves all others where they were.
+func TestQueued(t *testing.T) {
+	for name, program := range byValueOrAccumulator {
+		raw := assert.Got(bpf.Assemble(program)).Must(t)
+		instructions, ok := bpf.Disassemble(queued(raw))
+		assert.MustBeTrue(t, ok, "%s: not all is understood", name)
+		vm := assert.Got(bpf.NewVM(instructions)).Must(t)
+		for ring, want := range []int{0, losslessLong, controlRing, 3, losslessLong, 5, losslessLong} {
+			got := assert.Got(vm.Run([]byte{byte(ring)})).Must(t)
+			assert.Equal(t, got, want, "%s, ring %d", name, ring)
 		}
 	}
 }

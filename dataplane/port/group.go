@@ -39,6 +39,9 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	}
 	p.control = p.rings[controlRing]
 	p.share(slices.Delete(slices.Clone(p.rings), controlRing, controlRing+1))
+	if p.queued = c.LosslessQueued; p.queued {
+		p.classes[Lossless].holds = Slots{Full: c.LosslessSlots, Small: c.queuedSlots() - c.LosslessSlots}
+	}
 	return p.Steer(c.Fanout)
 }
 
@@ -49,8 +52,18 @@ func (c *Config) dataRings() []ringConfig {
 	if c.SmallFrame > 0 {
 		configs = append(configs, c.smallRing(c.OtherSlots), c.smallRing(c.LosslessSlots))
 	}
+	if c.LosslessQueued {
+		for i := int(Lossless); i < len(configs); i += int(NumClasses) {
+			configs[i].slots = 1
+		}
+		configs[losslessLong-1].slots = c.queuedSlots() // the control ring stands before it
+	}
 	return configs
 }
+
+// queuedSlots is how many frames a ring holds through which all lossless ones come: twice as many as full ones last for
+// the same time where frames are short.
+func (c *Config) queuedSlots() int { return c.LosslessSlots + max(c.LosslessSlots, c.SmallSlots) }
 
 // share gives data rings to their classes, as the newest ones.
 func (p *AFPacket) share(rings []*ring) {
@@ -64,7 +77,11 @@ func (p *AFPacket) share(rings []*ring) {
 }
 
 // controlRing is the number of the ring of MAC Control frames. Those before it and behind it are data rings.
-const controlRing = int(NumClasses)
+const (
+	controlRing   = int(NumClasses)
+	losslessLong  = controlRing + 1 + int(Lossless)
+	losslessSmall = losslessLong + int(NumClasses)
+)
 
 func (c *Config) ring(slots int) ringConfig {
 	return ringConfig{slots: slots, frameSize: c.FrameSize, data: true, queue: oversizeQueue}
@@ -197,9 +214,16 @@ func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
 	return p.steer(program, p.first)
 }
 
-// steer makes a program choose among the rings from number first on. See numbered.
+// steer makes a program choose among the rings from number first on.
 func (p *AFPacket) steer(program []bpf.RawInstruction, first int) error {
-	if err := attach(p.rings[0].fd, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, numbered(program, first)); err != nil {
+	inForce := program
+	switch {
+	case first > 0:
+		inForce = numbered(program, first)
+	case p.queued:
+		inForce = queued(program)
+	}
+	if err := attach(p.rings[0].fd, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, inForce); err != nil {
 		return fmt.Errorf("attach fanout program: %w", err)
 	}
 	p.program, p.first = program, first

@@ -332,21 +332,22 @@ func TestOutage(t *testing.T) {
 
 func TestOtherSlots(t *testing.T) {
 	tests := []struct {
-		speed string
-		want  int64
+		speed        string
+		want, unused int64
 	}{
-		{"speed: 10M", 256},
-		{"speed: 100M", 256},
-		{"speed: 200M", 406}, // 25 ms of 1514 octets
-		{"speed: 1G", 2031},
-		{"speed: 10G", 2048},
-		{"speed: none", 2048},
-		{"speed: 10M, ring: {other: 3000}", 3000},
-		{"speed: 100M, mtu: 9000", 256}, // 34 arrive in 25 ms
+		{"speed: 10M", 256, 256},
+		{"speed: 100M", 256, 256},
+		{"speed: 200M", 406, 256}, // 25 ms of 1514 octets
+		{"speed: 1G", 2031, 256},
+		{"speed: 10G", 2048, 256},
+		{"speed: none", 2048, 256},
+		{"speed: 10M, ring: {other: 3000}", 3000, 3000},
+		{"speed: 100M, mtu: 9000", 256, 256}, // 34 arrive in 25 ms
 	}
 	for _, tt := range tests {
 		c := mustParse(t, "ports: {p1: {"+tt.speed+"}}")
 		assert.Equal(t, c.Ports[0].OtherSlots(), tt.want, "%s: slots", tt.speed)
+		assert.Equal(t, c.Ports[0].UnusedOther(), tt.unused, "%s: slots before the port is in use", tt.speed)
 	}
 }
 
@@ -369,36 +370,6 @@ func TestAssisted(t *testing.T) {
 		assert.Equal(t, c.Assisted(&c.Ports[0]).Ring.Outage, tt.want, "%s", tt.port)
 		assert.Equal(t, mustParse(t, string(Expand(c))).Ports[0].Ring, c.Ports[0].Ring,
 			"%s: read again, want the first", tt.port)
-	}
-}
-
-// Before a port is in use, what sizes itself is small, and what is written stays.
-func TestUnused(t *testing.T) {
-	for _, tt := range []struct {
-		keys   string
-		held   bool
-		outage time.Duration
-		other  int64
-	}{
-		{"ports: {p1: {speed: 10G}}", true, 5 * time.Millisecond, 256},
-		{"ports: {p1: {speed: 10G}}", false, 60 * time.Millisecond, 256},
-		{"ports: {p1: {speed: 1G}}", true, 5 * time.Millisecond, 256},
-		{"ports: {p1: {speed: none}}", true, 5 * time.Millisecond, 256},
-		{"ports: {p1: {speed: 100M}}", true, 30 * time.Millisecond, 256}, // needs no more in use
-		{"ports: {p1: {speed: 1G, cable: 10km}}", true, 60 * time.Millisecond, 256},
-		{"ports: {p1: {speed: 1G, ring: {outage: 60ms, other: 2048}}}", true, 60 * time.Millisecond, 2048},
-		{"pause: {quanta: remaining}\nports: {p1: {speed: 1G}}", true, 60 * time.Millisecond, 256},
-	} {
-		c := mustParse(t, tt.keys)
-		p := &c.Ports[0]
-		if tt.held {
-			p = c.Assisted(p)
-		}
-		got := c.Unused(p, tt.held)
-		assert.Equal(t, got.Ring.Outage, tt.outage, "%s, held: %v: outage", tt.keys, tt.held)
-		assert.Equal(t, got.OtherSlots(), tt.other, "%s, held: %v: slots of others", tt.keys, tt.held)
-		assert.True(t, got.LosslessSlots() <= p.LosslessSlots() && got.SmallSlots() <= p.SmallSlots(),
-			"%s: larger rings before the port is in use", tt.keys)
 	}
 }
 

@@ -33,7 +33,7 @@ func (p *Port) defaultOutage() time.Duration { return p.outage(60*time.Milliseco
 func (c *Config) Assisted(p *Port) *Port {
 	const least, margin = 15 * time.Millisecond, 4
 	a := *p
-	if !c.followsHolds(p) {
+	if !p.Ring.OutageAuto || p.Delay > 0 || c.Pause.Remaining {
 		return &a
 	}
 	frame := p.Ring.Frame + headroom.WireOverhead
@@ -44,26 +44,6 @@ func (c *Config) Assisted(p *Port) *Port {
 	needs := time.Duration(seconds * float64(time.Second))
 	a.Ring.Outage = min(p.Ring.Outage, p.outage(max(least, needs.Round(time.Millisecond)), 128))
 	return &a
-}
-
-// Unused returns a port with the rings that it needs until it is in use, where a program in the kernel holds its peer
-// or not. Those of others are small, and, where the program holds, the lossless ones too. These last for 5 ms, on a
-// slow port for 256 frames. A part of them takes what a peer sends at the ends of some pauses, and the rings are larger
-// by then.
-func (c *Config) Unused(p *Port, held bool) *Port {
-	a := *p
-	if held && c.followsHolds(p) {
-		a.Ring.Outage = min(p.Ring.Outage, p.outage(5*time.Millisecond, 256))
-	}
-	if p.Ring.Other == 0 {
-		a.Ring.Other = leastOther
-	}
-	return &a
-}
-
-// followsHolds reports whether the lossless rings of a port are smaller where a program in the kernel holds its peer.
-func (c *Config) followsHolds(p *Port) bool {
-	return p.Ring.OutageAuto && p.Delay == 0 && !c.Pause.Remaining
 }
 
 // outage is the usual time, and on a slow port that of a least number of frames.
@@ -103,6 +83,14 @@ func (p *Port) arriving(in time.Duration) int64 {
 
 // leastOther is the least number of slots of the ring of everything else, by default.
 const leastOther = 256
+
+// UnusedOther is OtherSlots before the port is in use.
+func (p *Port) UnusedOther() int64 {
+	if p.Ring.Other > 0 {
+		return int64(p.Ring.Other)
+	}
+	return leastOther
+}
 
 // OtherSlots is the number of slots of the ring of everything else: by default the frames that arrive in 25 ms, within
 // bounds. That is what the largest number holds at 1 Gbit/s.

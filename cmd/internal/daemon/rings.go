@@ -11,25 +11,27 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// ringSizes is socketConfig without the program that spreads the frames. Rings start small, and are larger once the
-// port is in use, or where no program in the kernel holds its peer.
+// ringSizes is socketConfig without the program that spreads the frames. Before a port is in use, its rings take little
+// memory. The lossless ones hold as many frames as later. They do so by a queue where the kernel lets the switch use
+// programs: there it lets it have long queues, too.
 func ringSizes(c *config.Config, p *config.Port, held, used bool) port.Config {
 	if held {
 		p = c.Assisted(p)
 	}
-	if !used {
-		p = c.Unused(p, held)
-	}
-	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()),
+	rings := port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()),
 		OtherSlots: int(p.OtherSlots()), FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame,
 		SmallSlots: p.Ring.Small, XDP: true}
+	if !used {
+		rings.OtherSlots, rings.LosslessQueued = int(p.UnusedOther()), held
+	}
+	return rings
 }
 
 // ringsSuffice tells whether the rings are large enough. Rings never shrink, because replacing a ring would lose the
 // frames in it.
 func ringsSuffice(opened, want port.Config) bool {
 	return want.LosslessSlots <= opened.LosslessSlots && want.OtherSlots <= opened.OtherSlots &&
-		want.FrameSize <= opened.FrameSize &&
+		want.FrameSize <= opened.FrameSize && (want.LosslessQueued || !opened.LosslessQueued) &&
 		want.Small(want.LosslessSlots) <= opened.Small(opened.LosslessSlots) &&
 		want.Small(want.OtherSlots) <= opened.Small(opened.OtherSlots)
 }

@@ -124,34 +124,34 @@ func TestRingHoldEnds(t *testing.T) {
 	}
 }
 
-// A port has small rings until it is in use. It then gets its whole rings while two senders fill a third port and are
-// held again and again: no frame is lost or overtaken. A port without lossless frames keeps its rings until a burst of
-// others comes. What measures and announces is no use.
+// A port has rings of little memory until it is in use. It then gets its whole rings while two senders fill a third port
+// and are held again and again: no frame is lost or overtaken. A port without lossless frames keeps its rings until a
+// burst of others comes.
 func TestRingsGrowWithUse(t *testing.T) {
 	r := start(t, 4, Setup{Keys: Lossless3, Each: "speed: 1G"})
-	rings := func(n int) (lossless, others bool) {
+	rings := func(n int) (queued, others bool) {
 		d := r.d()
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		p := d.ports[PortName(n)]
-		whole := ringSizes(d.cfg, p.cfg, p.holds(), true)
-		return p.opened.LosslessSlots >= whole.LosslessSlots, p.opened.OtherSlots >= whole.OtherSlots
+		return p.opened.LosslessQueued, int64(p.opened.OtherSlots) == p.cfg.OtherSlots()
 	}
 	r.d().mu.Lock()
 	held := r.d().ports["p1"].holds()
 	r.d().mu.Unlock()
 	for n := 1; n <= 4; n++ {
-		lossless, others := rings(n)
-		assert.True(t, lossless != held && !others, "port %d, held: %v, has whole rings: lossless %v, others %v",
-			n, held, lossless, others)
+		queued, others := rings(n)
+		assert.True(t, queued == held && !others && r.Snapshot(n).RingSlots.Full >= 4876,
+			"port %d: lossless frames through a queue: %v, want %v; all slots for others: %v, for lossless ones %d", n,
+			queued, held, others, r.Snapshot(n).RingSlots.Full)
 	}
 	station := func(n int) *Station { return r.Station(n, macctl.ModePFC, 1e9) }
 	h1, h2, h3 := station(1), station(2), station(3)
 	stops := []func(){h1.Send(Stream{To: 3, Prio: 3}), h2.Send(Stream{To: 3, Prio: 3, Octets: 100})}
 	for n := 1; n <= 2; n++ {
 		eventually(t, "whole rings", func() bool {
-			lossless, others := rings(n)
-			return lossless && others && r.Snapshot(n).RingSlots.Full > 4800
+			queued, others := rings(n)
+			return !queued && others && r.Snapshot(n).RingSlots.Full >= 4876
 		})
 	}
 	at := [2]uint64{h3.Tally(1, 3).Frames, h3.Tally(2, 3).Frames}
