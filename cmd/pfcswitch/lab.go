@@ -67,7 +67,8 @@ user namespaces.`,
 		Use:   "restart FILE SWITCH",
 		Short: "start one switch or host NIC of a lab again",
 		Long: "Returns when it forwards. The others go on; what comes to it meanwhile is lost. FILE is the lab's " +
-			"file or its name.\nWhat apply has changed since the lab came up is undone.",
+			"file or its name.\nWhat apply has changed since the lab came up is undone. A switch whose process was " +
+			"killed is started again,\nand with it all others that ran in that process.",
 		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, args []string) error {
 			return topology.Restart(cmd.Context(), args[0], part, args[1], cmd.OutOrStdout())

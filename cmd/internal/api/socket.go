@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,8 +10,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -122,7 +125,7 @@ func listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
-	if alive, err := RemoveStale(path); err != nil {
+	if alive, err := awaitDying(path); err != nil {
 		return nil, err
 	} else if alive {
 		return nil, fmt.Errorf("control socket %s: another switch listens there: stop it, "+
@@ -134,6 +137,62 @@ func listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
 	return l, nil
+}
+
+// dyingPatience is how long a start waits for a killed switch that still has the socket: the kernel closes it after the
+// rings of the ports, which takes up to a second. The start looks every dyingPoll.
+var dyingPatience = 2 * time.Second
+
+const dyingPoll = 20 * time.Millisecond
+
+// awaitDying is RemoveStale, after the end of a listener that was killed.
+func awaitDying(path string) (alive bool, err error) {
+	for deadline := time.Now().Add(dyingPatience); ; time.Sleep(dyingPoll) {
+		if alive, err = RemoveStale(path); !alive || err != nil {
+			return alive, err
+		}
+		pid, err := NewClient(path).PID(context.Background())
+		switch {
+		case errors.Is(err, unix.ECONNREFUSED): // it has just ended
+		case err != nil || !dying(pid):
+			return true, nil
+		case time.Now().After(deadline):
+			return true, fmt.Errorf("control socket %s: process %d, which listens there, was killed, and the kernel "+
+				"has not ended it within %v: try again (/proc/%[2]d/task/*/stack says what it waits for)", path, pid,
+				dyingPatience)
+		}
+	}
+}
+
+// dying tells whether a process is about to end: its first thread has ended or is ending, or has SIGKILL before it.
+func dying(pid int) bool {
+	if pid == 0 {
+		return false // it cannot be seen from here
+	}
+	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		return true // it has just ended
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // from the state on
+	if err != nil || len(fields) < 7 {
+		return false
+	}
+	const exiting = 4 // PF_EXITING, among the flags
+	flags, _ := strconv.ParseUint(fields[6], 10, 64)
+	return strings.Contains("ZX", fields[0]) || flags&exiting != 0 || killed(pid)
+}
+
+func killed(pid int) bool {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(status)) {
+		if name, mask, _ := strings.Cut(line, ":"); name == "SigPnd" || name == "ShdPnd" {
+			pending, _ := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			if pending>>(unix.SIGKILL-1)&1 != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // RemoveStale removes the socket at path if it has no listener; alive tells that it has one.

@@ -146,18 +146,26 @@ func (k *runningLab) startDaemons() error {
 		return nil
 	}
 	if k.state.InProcess {
-		args := []string{"run"}
-		for _, d := range k.daemons {
-			args = append(args, "-c", d.file, "--netns", k.nodes[d.node].Path())
-		}
-		return k.start(k.daemons, args)
+		return k.startAll()
 	}
-	for i, d := range k.daemons {
-		if err := k.start(k.daemons[i:i+1], []string{"run", "-c", d.file}); err != nil {
+	for i := range k.daemons {
+		if err := k.startOne(i); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (k *runningLab) startAll() error {
+	args := []string{"run"}
+	for _, d := range k.daemons {
+		args = append(args, "-c", d.file, "--netns", k.nodes[d.node].Path())
+	}
+	return k.start(k.daemons, args)
+}
+
+func (k *runningLab) startOne(i int) error {
+	return k.start(k.daemons[i:i+1], []string{"run", "-c", k.daemons[i].file})
 }
 
 // start starts a process that runs daemons.
@@ -177,12 +185,20 @@ func (k *runningLab) start(all []*daemon, args []string) error {
 // addNode adds a node to the state, with its command and socket as the user of Up reaches them. Where Up ran outside of
 // the keeper's user namespace, both lead through the keeper's /proc folder.
 func (k *runningLab) addNode(name, kind, socket string) {
-	node, outside := k.nodes[name], outsideUserNamespace()
-	if outside && socket != "" {
-		socket = fmt.Sprintf("/proc/%d/root%s", os.Getpid(), socket)
+	node := k.nodes[name]
+	if socket != "" {
+		socket = seenFromOutside(socket)
 	}
 	k.state.Nodes = append(k.state.Nodes, Node{Name: name, Kind: kind, Namespace: node.Namespace(),
-		Enter: node.Enter(outside), Socket: socket})
+		Enter: node.Enter(outsideUserNamespace()), Socket: socket})
+}
+
+// seenFromOutside is the path of a socket for the user of Up.
+func seenFromOutside(socket string) string {
+	if outsideUserNamespace() {
+		return fmt.Sprintf("/proc/%d/root%s", os.Getpid(), socket)
+	}
+	return socket
 }
 
 // outsideUserNamespace tells whether the Up that started the keeper is in another user namespace, which the keeper may

@@ -10,6 +10,7 @@
 //	down.go     ends a lab, and removes what a killed keeper left
 //	exec.go     a program inside a node
 //	restart.go  one switch, started again
+//	revive.go   what the keeper does for a switch whose process has ended
 //	use.go      a lab for a run: one that is up, or one of its own
 //	state.go    the state file of a lab
 //	list.go     all labs of this user

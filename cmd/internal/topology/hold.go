@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,8 @@ type runningLab struct {
 	nodes    map[string]*lab.Node
 	daemons  []*daemon
 	state    State
+	requests net.Listener // nil before it takes some
+	serving  sync.WaitGroup
 }
 
 // A daemon is a switch or a host NIC.
@@ -97,7 +100,7 @@ func hold(ctx context.Context, file, part string, inProcess bool, scale float64,
 		return k, err
 	}
 	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Part: part, Keeper: os.Getpid(), InProcess: inProcess,
-		Scale: scale, Nodes: []Node{}, Links: len(k.topology.Links) + len(k.topology.Tunnels)}
+		Scale: scale, Version: version(), Nodes: []Node{}, Links: len(k.topology.Links) + len(k.topology.Tunnels)}
 	if err := k.state.write(lock); err != nil {
 		return k, err
 	}
@@ -107,20 +110,29 @@ func hold(ctx context.Context, file, part string, inProcess bool, scale float64,
 	if err := k.build(ctx); err != nil {
 		return k, err
 	}
-	for i, d := range k.daemons {
+	for i := range k.daemons {
 		if i == 0 || !k.state.InProcess { // else it is the process of the first one
-			what := d.node + " has"
-			if k.state.InProcess {
-				what = "all switches have"
-			}
-			go d.runWatch(ctx, what)
+			k.watch(ctx, i)
 		}
 	}
-	return k, nil
+	return k, k.takeRequests(ctx)
+}
+
+// watch logs the end of the process of a daemon.
+func (k *runningLab) watch(ctx context.Context, i int) {
+	what := k.daemons[i].node + " has"
+	if k.state.InProcess {
+		what = "all switches have"
+	}
+	go runWatch(ctx, k.daemons[i].process, what)
 }
 
 // close ends the lab and leaves nothing behind.
 func (k *runningLab) close() error {
+	if k.requests != nil {
+		_ = k.requests.Close()
+		k.serving.Wait() // no switch starts any more
+	}
 	if k.lab == nil {
 		return nil
 	}
@@ -148,12 +160,12 @@ func removeState(path string) error {
 }
 
 // runWatch logs why a switch ended unexpectedly, or all of a process: what names them.
-func (d *daemon) runWatch(ctx context.Context, what string) {
+func runWatch(ctx context.Context, p *lab.Process, what string) {
 	select {
 	case <-ctx.Done():
-	case <-d.process.Ended():
+	case <-p.Ended():
 		if ctx.Err() == nil {
-			log.Printf("%s ended: %v", what, d.process.Wait())
+			log.Printf("%s ended: %v", what, p.Wait())
 		}
 	}
 }

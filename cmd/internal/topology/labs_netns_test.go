@@ -34,13 +34,15 @@ func TestLabsComeAndGo(t *testing.T) {
 		"said": keeperLog, "onestart": oneCannotStart, "served": servedWhileOthersStart,
 		"manyinprocess": oneProcessOfMany,
 		"late":          interruptedWhenReady, "collected": collectedKeeper, "refusedruns": refusedRuns,
+		"otherversion": otherVersion,
 	}, nil)
 }
 
 // What labs carry, and what is left where one was killed a moment ago, is a matter of time.
 func TestLabs(t *testing.T) {
 	newRig(t).parts(map[string]func(*rig){
-		"examples": examples, "inprocess": inOneProcess, "restart": oneRestarts, "virtual": sameInVirtualTime,
+		"examples": examples, "inprocess": inOneProcess, "restart": oneRestarts, "killedrestarts": killedRestarts,
+		"virtual":      sameInVirtualTime,
 		"virtualholds": sameHoldsInVirtualTime, "virtualdcqcn": slowedInVirtualTime, "runs": runsInALab,
 		"virtualsizes": sizesInVirtualTime, "virtualfaults": faultsInVirtualTime,
 		"virtualwindows": windowsInVirtualTime, "ordinary": unprivilegedUser, "interruptedrun": interruptedRun,

@@ -12,7 +12,7 @@ import (
 )
 
 // Restart starts one switch or host NIC of a lab again, with its configuration of when the lab came up, and returns
-// when it forwards. The others go on.
+// when it forwards. The others go on. Where the process has ended, all that ran in it start again.
 func Restart(ctx context.Context, argument, part, node string, out io.Writer) error {
 	s, err := stateOf(argument, part)
 	if err != nil {
@@ -22,25 +22,60 @@ func Restart(ctx context.Context, argument, part, node string, out io.Writer) er
 	if n == nil || n.Socket == "" {
 		return fmt.Errorf("lab %s has no switch %s: there are %s", s.Name, node, strings.Join(s.switches(), ", "))
 	}
-	c := api.NewClient(n.Socket)
+	began, c := time.Now(), api.NewClient(n.Socket)
 	before, err := healthOf(ctx, c)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return err
+	case err != nil:
+		return s.restartEnded(ctx, node, err, out)
 	}
-	began := time.Now()
 	if err := c.Restart(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout+time.Duration(s.Links)*linkTime)
-	defer cancel()
-	if err := awaitStart(ctx, c, before.Started); err != nil {
-		err = fmt.Errorf("%s does not forward again (%w)", node, err)
-		if path, pathErr := statePath(s.Name); pathErr == nil {
-			err = fmt.Errorf("%w: the keeper's log says more: %s", err, logPath(path))
-		}
+	if err := s.awaitStart(ctx, n, before.Started); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "%s of lab %s forwards again after %.2f s\n", node, s.Name, time.Since(began).Seconds())
+	return err
+}
+
+// restartEnded starts a switch again that does not answer, because its process has ended: in a lab of one process, all
+// switches.
+func (s *State) restartEnded(ctx context.Context, node string, silence error, out io.Writer) error {
+	began := time.Now()
+	if err := s.revive(ctx, node); err != nil {
+		return fmt.Errorf("%s of lab %s does not answer (%w), and cannot be started: %w", node, s.Name, silence, err)
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Name == node || s.InProcess && n.Socket != "" {
+			if err := s.awaitStart(ctx, n, time.Time{}); err != nil {
+				return err
+			}
+		}
+	}
+	what := "the process of %s of lab %s had ended: it forwards again after %.2f s\n"
+	if s.InProcess {
+		what = "the process of %s of lab %s had ended, and with it all switches of the lab, which run in it: they " +
+			"forward again after %.2f s\n"
+	}
+	_, err := fmt.Fprintf(out, what, node, s.Name, time.Since(began).Seconds())
+	return err
+}
+
+// awaitStart waits until the switch of a node forwards that is not the one that started at a time.
+func (s *State) awaitStart(ctx context.Context, n *Node, other time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout+time.Duration(s.Links)*linkTime)
+	defer cancel()
+	err := awaitStart(ctx, api.NewClient(n.Socket), other)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s does not forward again (%w)", n.Name, err)
+	if path, pathErr := statePath(s.Name); pathErr == nil {
+		err = fmt.Errorf("%w: the keeper's log says more: %s", err, logPath(path))
+	}
 	return err
 }
 

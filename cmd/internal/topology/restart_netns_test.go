@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane/assert"
 )
@@ -82,4 +84,60 @@ func (r *rig) started(s State, node string) time.Time {
 	r.t.Helper()
 	h := assert.Got(healthOf(r.t.Context(), api.NewClient(s.socket(node)))).Must(r.t)
 	return h.Started
+}
+
+// A switch that was killed is started again. In a lab of one process that goes for all its switches, and lab restart
+// says so. lab down says what had ended, and why.
+func killedRestarts(r *rig) {
+	for _, inProcess := range []bool{true, false} {
+		path, name := r.file(`name: x
+switches: {s1: {preset: roce}, s2: {preset: roce}}
+hosts: {h1: {}, h2: {}, h3: {}, h4: {}}
+links:
+  l1: {ends: [h1, "s1:p1"], speed: 100M}
+  l2: {ends: [h2, "s1:p2"], speed: 100M}
+  l3: {ends: [h3, "s2:p1"], speed: 100M}
+  l4: {ends: [h4, "s2:p2"], speed: 100M}
+`)
+		r.run("lab", "up", fmt.Sprintf("--in-process=%v", inProcess), path)
+		s := r.state(name)
+		s1 := r.started(s, "s1")
+		want := "the process of s2 of lab " + name + " had ended: it forwards again after"
+		if inProcess {
+			want = "had ended, and with it all switches of the lab"
+		}
+		for range 2 {
+			must(r.t, s.AwaitPrograms(r.t.Context()))
+			pid := assert.Got(api.NewClient(s.socket("s2")).PID(r.t.Context())).Must(r.t)
+			must(r.t, unix.Kill(pid, unix.SIGKILL))
+			said := r.run("lab", "restart", path, "s2")
+			assert.Contains(r.t, said, want, "lab restart")
+		}
+		assert.Equal(r.t, r.started(s, "s1").Equal(s1), !inProcess, "s1 has gone on")
+		must(r.t, s.AwaitPrograms(r.t.Context()))
+		r.checkTraffic(path, []flow{{"h3", "h4", ""}, {"h1", "h2", ""}})
+		r.checkLossless(*s.Node("s2"))
+		said := r.run("lab", "down", path)
+		assert.True(r.t, strings.Count(said, "ended: ") == 2 && strings.Count(said, "signal: killed") == 2 &&
+			strings.Count(said, "started again, because lab restart asked for it") == 2, "lab down said: %s", said)
+		r.checkNothingLeft(name)
+	}
+}
+
+// A lab that another version keeps is refused where the keeper has to help, or to have told what it needs to be known.
+func otherVersion(r *rig) {
+	path, name := r.file("name: x\nfabric: {dumbbell: {hosts: 1}, links: {speed: 100M}, switches: {preset: roce}}\n" +
+		"traffic: {f1: {from: h1, to: h2, duration: 100ms}}\n")
+	s := r.up(path, name)
+	f := assert.Got(os.OpenFile(r.statePath(name), os.O_WRONLY, 0)).Must(r.t)
+	defer func() { _ = f.Close() }()
+	s.Version, s.Scale = "", 0 // as before keepers told them
+	must(r.t, s.write(f))
+	want := "lab " + name + " was brought up by another version of pfcswitch: pfcswitch lab down " + name
+	said, err := r.command("lab", "run", path).CombinedOutput()
+	assert.True(r.t, err != nil && strings.Contains(string(said), want), "lab run: %v, %s; want %q", err, said, want)
+	pid := assert.Got(api.NewClient(s.socket("left")).PID(r.t.Context())).Must(r.t)
+	must(r.t, unix.Kill(pid, unix.SIGKILL))
+	r.runRefused(want, "lab", "restart", path, "left")
+	r.run("lab", "down", path)
 }

@@ -22,6 +22,9 @@ type State struct {
 	Nodes  []Node `json:"nodes"` // none before the lab is up to stay
 	Links  int    `json:"links"`
 
+	Version string `json:"version"` // of the keeper
+	Socket  string `json:"socket"`  // where the keeper takes requests; "" before the lab is up to stay
+
 	InProcess bool    `json:"in_process"` // one process runs all switches and host NICs
 	Scale     float64 `json:"scale"`      // of all speeds and rates of the file
 }

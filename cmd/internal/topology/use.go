@@ -32,6 +32,9 @@ func Use(ctx context.Context, t *config.Topology, file string, keeper []string, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := up.sameVersion(); err != nil {
+		return nil, nil, err
+	}
 	if up.Scale != scale {
 		return nil, nil, fmt.Errorf("lab %s is up with its speeds times %g, and the traffic's would be times %g: "+
 			"pfcswitch lab down %[1]s", t.Name, up.Scale, scale)
