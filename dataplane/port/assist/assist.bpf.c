@@ -262,8 +262,8 @@ static __noinline void left_over(struct decision *d)
 }
 
 // steer is the filter of the sockets of the data rings. It returns how many octets of a frame the ring gets: all, or
-// none where ingress hands the frame to the far end of another port. A frame overtakes none: it takes the fast path only
-// where no frame of its ingress port is in a ring, and none in the egress queue or on the way out of it (the gate).
+// none where ingress hands the frame to the far end of another port. A frame overtakes none: it takes the fast path
+// only where no frame of its ingress port is in a ring, and none in the egress queue or on the way out (the gate).
 SEC("socket")
 int steer(struct __sk_buff *skb)
 {
@@ -399,8 +399,8 @@ static __always_inline int lossless(struct __sk_buff *skb, struct port *p)
 }
 
 // reached counts an unread frame, and reports whether there are so many that a ring fills up. n is the number of the
-// ring, a constant: without CAP_PERFMON, the verifier refuses an address that is chosen, as the compiler would do for two
-// calls that it can join.
+// ring, a constant: without CAP_PERFMON, the verifier refuses an address that is chosen, as the compiler would do for
+// two calls that it can join.
 static __always_inline int reached(struct port *p, const int n)
 {
 	__u32 was = __sync_fetch_and_add(&p->unread[n], 1), most = *(volatile __u32 *)&p->most[n];
@@ -409,8 +409,8 @@ static __always_inline int reached(struct port *p, const int n)
 	return was + 1 >= most && most;
 }
 
-// frozen reports whether a lossless frame that arrives now makes the program hold the peer: the oldest one waits for too
-// long, too many wait, or the switch has died, and no XOFF has left lately. *since is when the oldest frame came.
+// frozen reports whether a lossless frame that arrives now makes the program hold the peer: the oldest one waits for
+// too long, too many wait, or the switch has died, and no XOFF has left lately. *since is when the oldest frame came.
 static __always_inline int frozen(struct __sk_buff *skb, struct port *p, int steered, __u64 *since)
 {
 	__u64 now, last = p->last_xoff;
