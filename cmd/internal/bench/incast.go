@@ -23,7 +23,8 @@ const (
 	incastSpeed    = "20M"
 	incastPriority = 3
 	incastMore     = 5 * time.Second // that the incast lasts longer than TCP, which begins later and ends before
-	incastPatience = time.Minute     // until the switches have their programs, and the incast begins
+	incastPatience = time.Minute     // until the incast begins
+	programsTime   = 5 * time.Minute // until all switches have their programs: lab run is less patient
 	// tcpWindow fits into a lossy queue at this speed, which has 86 KB: with a longer one TCP sends until one overflows
 	tcpWindow = "32K"
 )
@@ -77,6 +78,9 @@ func (l *incastLab) rounds() error {
 	if err := errors.Join(l.addNeighbour(from, to), l.addNeighbour(to, from)); err != nil {
 		return err
 	}
+	if err := l.eventually("the switches attach their programs", programsTime, l.started); err != nil {
+		return err
+	}
 	ctx, end := context.WithCancel(l.ctx)
 	log := filepath.Join(l.work, "iperf3.log")
 	server := startJob(ctx, l.at(to, l.peers.iperf3, "-s", "--logfile", log, "--forceflush")...)
@@ -91,6 +95,20 @@ func (l *incastLab) rounds() error {
 		return err
 	}
 	return l.eachRound(l.round)
+}
+
+// started tells whether all switches have their programs in the kernel.
+func (l *incastLab) started() (bool, error) {
+	sockets, err := l.sockets()
+	if err != nil {
+		return false, err
+	}
+	for _, socket := range sockets {
+		if r, err := ask[*api.Ports](l.ctx, socket, "ports"); err != nil || r.Starting() {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // at is the command that runs a program at a host.
