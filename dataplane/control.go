@@ -195,8 +195,13 @@ func (s *Switch) shortFrames(p *portState, ns int64) int64 {
 // ReceivedFrames returns how many data frames all ports have received, but for loop probes of other switches.
 func (s *Switch) ReceivedFrames() (n uint64) { return s.receivedFrames }
 
-// Carries reports whether port i has received a data frame, other than a loop probe, since it was configured.
-func (s *Switch) Carries(i int) bool { return s.ports[i] != nil && s.ports[i].carries }
+// DataFrames returns how many data frames port i has received since it was configured, but for loop probes.
+func (s *Switch) DataFrames(i int) (n uint64) {
+	if p := s.ports[i]; p != nil {
+		n = p.dataFrames
+	}
+	return n
+}
 
 // SeeRing records how many frames wait in the lossless rings of port i.
 func (s *Switch) SeeRing(i, frames int) {

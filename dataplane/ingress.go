@@ -156,7 +156,7 @@ func (s *Switch) count(p *portState, a *Arrival) {
 	}
 	if a.header.Dst != bridge.ProbeAddress {
 		s.receivedFrames++
-		p.carries = true
+		p.dataFrames++
 	}
 	p.count.ReceivedFrames++
 	p.count.ReceivedBytes += uint64(len(a.Data))

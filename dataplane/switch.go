@@ -68,7 +68,6 @@ type portState struct {
 	index         int
 	owner         int // worker that sends on the port
 	up            bool
-	carries       bool // Carries
 	occupied      uint8
 	expected      uint8       // ingress queues that the buffer expects frames for
 	xoffSent      uint8       // priorities that the newest sent XOFF holds
@@ -103,6 +102,7 @@ type portState struct {
 	lastReason         macctl.Reason // result of the newest MAC Control frame
 	lastControlSource  uint64        // source of the newest MAC Control frame
 	lastLosslessSource uint64        // source of the newest lossless frame
+	dataFrames         uint64        // DataFrames
 	count              Counters
 	pauses             *Histogram // lengths of pauses by the peer; nil before the first
 	holds              *Histogram // lengths of holds of the peer; likewise

@@ -26,9 +26,9 @@ type Config struct {
 	FrameSize     int // largest frame that a slot holds; larger ones take the oversize queue
 	SmallSlots    int // slots of each of the two rings for small frames; 0: the number that SmallSlots computes
 	SmallFrame    int // largest frame that Fanout steers to the rings for small frames; 0: there are no such rings
-	// LosslessQueued makes all lossless frames come through the queue behind one ring, which holds as many of them as the
+	// Queued makes all data frames of a class come through the queue behind one ring, which holds as many of them as its
 	// three would, and takes little memory while none waits. Reading a frame takes longer. See Larger.
-	LosslessQueued bool
+	Queued bool
 	// also open an AF_XDP socket for sending where the interface suits it: see AllowXDP, RefreshTxPath
 	XDP bool
 
@@ -52,7 +52,7 @@ type AFPacket struct {
 	group     int                  // number of that group
 	program   []bpf.RawInstruction // of that group, as Steer got it
 	first     int                  // number of the first ring of those that the program chooses among
-	queued    bool                 // Config.LosslessQueued, of the first rings
+	queued    bool                 // Config.Queued, of the first rings
 	control   *ring
 	data      int // send socket for data frames
 	controlTx int // send socket for MAC Control frames

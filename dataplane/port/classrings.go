@@ -1,13 +1,12 @@
 package port
 
-import "slices"
-
 // classRings are the data rings of one class: one for frames that are neither long nor small, one for long frames, and,
 // where the port has it, one for small ones.
-// Frames are handed over in the order in which they arrived, whichever ring holds them.
+// Frames are handed over in the order in which they arrived, whichever ring holds them. Rings of before (see Larger)
+// come first.
 type classRings struct {
 	rings   []*ring
-	newest  int               // index in rings of the first of those that came last
+	newest  int               // index in rings of the first of those to which frames come
 	holds   Slots             // what a ring holds through whose queue all frames come; zero: there is none
 	from    [maxPending]uint8 // the ring of each of the next frames, as far as it is settled
 	first   int               // index in from of the oldest frame that is not released
@@ -19,8 +18,8 @@ type classRings struct {
 	forced  int // how many frames come from that ring before stamps are compared again
 }
 
-// maxRings is how many rings a class can have: those of before, and the newest ones.
-const maxRings = 8
+// maxRings is how many rings a class can have: three, and three for each time that they were enlarged.
+const maxRings = 9
 
 // maxPending is how many frames of a class can be received and not released.
 const maxPending = 256
@@ -72,16 +71,29 @@ func (l *classRings) next() int {
 	return other
 }
 
-// oldest returns the ring whose next frame has the earliest stamp, and another ring with a frame, or -1. Frames of one
+// oldest returns the ring of the oldest frame, and another ring with a frame that came to rings of the same time, or -1.
+// A frame in a ring of before is older than those in the newest ones. It is looked for last, because it may have become
+// visible after the first look.
+func (l *classRings) oldest() (first, other int) {
+	first, other = l.oldestOf(l.newest, len(l.rings))
+	if l.newest > 0 {
+		if before, another := l.oldestOf(0, l.newest); before >= 0 {
+			return before, another
+		}
+	}
+	return first, other
+}
+
+// oldestOf returns the ring whose next frame has the earliest stamp, and another ring with a frame, or -1. Frames of one
 // flow arrive one after the other. So a look at the other rings after a frame was seen finds all that arrived before
 // it. The last round is such a look.
-func (l *classRings) oldest() (first, other int) {
+func (l *classRings) oldestOf(from, to int) (first, other int) {
 	first = -1
 	for {
 		seen := first
 		other = -1
-		for i, r := range l.rings {
-			switch {
+		for i := from; i < to; i++ {
+			switch r := l.rings[i]; {
 			case i == first || !r.ready():
 			case first < 0 || r.stamp() < l.rings[first].stamp():
 				first = i
@@ -139,40 +151,18 @@ func (l *classRings) backlog() Backlog {
 	return b
 }
 
-// slots returns the sizes of the smallest rings of their kinds, or what one ring holds that stands for all.
+// slots returns the sizes of the newest rings, or what one of them holds that stands for all.
 func (l *classRings) slots() (s Slots) {
 	if l.holds != (Slots{}) {
 		return l.holds
 	}
-	smallest := func(of *int, n int) {
-		if *of == 0 || n < *of {
-			*of = n
-		}
-	}
-	for _, r := range l.rings {
+	for i, r := range l.rings[l.newest:] {
 		switch {
-		case r.forSmall:
-			smallest(&s.Small, r.slots)
+		case i == 0:
+			s.Full = r.slots
 		case r.frameSize > 0:
-			smallest(&s.Full, r.slots)
+			s.Small = r.slots
 		}
 	}
 	return s
-}
-
-// retire takes the rings from number keep on out that stand before the newest ones, if none holds a frame. It returns
-// them. No burst may be under way.
-func (l *classRings) retire(keep int) (gone []*ring, ok bool) {
-	gone = l.rings[keep:l.newest]
-	if l.forced > 0 || slices.ContainsFunc(gone, func(r *ring) bool { return r.filled(r.head) }) {
-		return nil, false
-	}
-	for i := range l.settled { // frames of a rewound burst, in rings that stay
-		if from := &l.from[(l.first+i)%maxPending]; int(*from) >= l.newest {
-			*from -= uint8(len(gone))
-		}
-	}
-	l.rings = append(slices.Clone(l.rings[:keep]), l.rings[l.newest:]...)
-	l.newest, l.holds, l.skips, l.skipped = keep, Slots{}, 0, 0
-	return gone, true
 }

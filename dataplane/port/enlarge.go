@@ -8,33 +8,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Larger are larger data rings for a port that receives. They join the fanout group of its rings, behind them. Then the
-// port's worker reads them too (Join), the program chooses among them instead of those of before (Steer), and those of
-// before leave once they are empty (Leave). No frame is lost or overtaken, and no peer has to be held: all rings of a
-// class hand their frames over in the order in which they arrived.
+// Larger are larger data rings for a port that receives. They join the fanout group of its rings, behind them (open).
+// Then the port's worker reads them too (Join), and the program chooses among them instead of those of before (Steer).
+// Those of before stay members: without them the kernel would number the rings anew. So they are read, too: where a
+// link comes up, the kernel takes the members back one by one, and frames come to any of them. No frame is lost or
+// overtaken, and no peer has to be held.
 type Larger struct {
-	of     *AFPacket
-	rings  []*ring
-	joined bool
+	of    *AFPacket
+	c     Config
+	rings []*ring
+
+	before struct { // what Join has changed
+		newest [NumClasses]int
+		holds  [NumClasses]Slots
+	}
 }
 
 // Larger opens larger data rings for an interface where the port is, with the sizes of c. The port goes on meanwhile.
 func (p *AFPacket) Larger(c Config) (*Larger, error) {
-	l := &Larger{of: p}
-	if err := InNetns(c.Netns, func() error { return l.open(c) }); err != nil {
+	l := &Larger{of: p, c: c}
+	if err := InNetns(c.Netns, l.open); err != nil {
 		return nil, fmt.Errorf("port %s: %w", c.Interface, errors.Join(addRemedy(err), l.Close()))
 	}
 	return l, nil
 }
 
-func (l *Larger) open(c Config) error {
-	index, err := interfaceIndex(c.Interface)
+func (l *Larger) open() error {
+	if len(l.of.rings)/int(NumClasses) >= maxRings {
+		return errors.New("the receive rings were enlarged too often: start the switch again")
+	}
+	index, err := interfaceIndex(l.c.Interface)
 	if err != nil {
 		return err
 	}
-	configs := c.dataRings()
+	configs := l.c.dataRings()
 	if l.rings, err = makeRings(configs); err != nil {
 		return err
+	}
+	if !sameNamespace(l.rings[0].fd, l.of.rings[0].fd) { // where the group would be another one
+		return ErrNoInterface
 	}
 	for i, r := range l.rings {
 		if _, err := r.join(index, l.of.group, configs[i].queue); err != nil {
@@ -47,18 +59,28 @@ func (l *Larger) open(c Config) error {
 	return nil
 }
 
-// Join makes Receive look at the larger rings too. Nobody may use the port meanwhile. It fails where rings of before,
-// which still hold frames, have not left.
-func (l *Larger) Join() error {
-	for class := range l.of.classes {
-		if len(l.of.classes[class].rings)+len(l.rings)/int(NumClasses) > maxRings {
-			return errors.New("the receive rings of before still hold frames")
-		}
+// sameNamespace reports whether two sockets are in one network namespace, as far as the kernel tells (Linux 5.14).
+func sameNamespace(a, b int) bool {
+	x, err := unix.GetsockoptUint64(a, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	y, failed := unix.GetsockoptUint64(b, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	return err != nil || failed != nil || x == y
+}
+
+// Octets is the memory of the larger rings of a class.
+func (l *Larger) Octets(class Class) (octets int) {
+	for i := int(class); i < len(l.rings); i += int(NumClasses) {
+		octets += len(l.rings[i].mem)
+	}
+	return octets
+}
+
+// Join makes Receive look at the larger rings too. Nobody may use the port meanwhile.
+func (l *Larger) Join() {
+	for class, c := range l.of.classes {
+		l.before.newest[class], l.before.holds[class] = c.newest, c.holds
 	}
 	l.of.rings = append(l.of.rings, l.rings...)
-	l.of.share(l.rings)
-	l.joined = true
-	return nil
+	l.of.share(&l.c, l.rings)
 }
 
 // Steer makes all frames come to the larger rings, once they have joined. When it returns, none comes to those of
@@ -67,30 +89,21 @@ func (l *Larger) Steer() error {
 	return l.of.steer(l.of.program, len(l.of.rings)-len(l.rings))
 }
 
-// Leave makes Receive look no more at the rings of before, and returns false while they hold frames. Nobody may use the
-// port meanwhile. Their sockets and their memory stay: the kernel would number the rings anew. It takes ring 0 where a
-// program cannot finish, so that one stays in use.
-func (l *Larger) Leave() bool {
-	left := true
-	for class, keep := range [NumClasses]int{Other: 1, Lossless: 0} {
-		gone, ok := l.of.classes[class].retire(keep)
-		left = left && ok
-		for _, r := range gone {
-			l.of.losses[class].Add(uint64(r.drops()))
-		}
+// Leave undoes Join where Steer has failed. Nobody may use the port meanwhile. What goes wrong has no frame.
+func (l *Larger) Leave() {
+	l.of.rings = l.of.rings[:len(l.of.rings)-len(l.rings)]
+	for class := range l.of.classes {
+		c := &l.of.classes[class]
+		c.rings = c.rings[:c.newest]
+		c.newest, c.holds = l.before.newest[class], l.before.holds[class]
 	}
-	return left
 }
 
 // Close closes rings that have not joined.
 func (l *Larger) Close() error {
-	if l.joined {
-		return nil
-	}
-	var errs []error
-	for _, r := range l.rings {
-		errs = append(errs, r.close(), unix.Close(r.fd))
-	}
+	errs := inParallel(len(l.rings), func(i int) error {
+		return errors.Join(l.rings[i].close(), unix.Close(l.rings[i].fd))
+	})
 	return errors.Join(errs...)
 }
 
@@ -105,23 +118,30 @@ func numbered(program []bpf.RawInstruction, first int) []bpf.RawInstruction {
 			ring += uint32(first) - 1
 		}
 		return ring
-	}, bpf.RawInstruction{Op: ifGreater, K: uint32(controlRing), Jf: 1},
+	}, bpf.RawInstruction{Op: ifEqual, K: uint32(controlRing), Jt: 3},
+		bpf.RawInstruction{Op: ifGreater, K: uint32(controlRing), Jf: 1},
 		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_SUB | unix.BPF_K, K: 1},
 		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_ADD | unix.BPF_K, K: uint32(first)},
 		bpf.RawInstruction{Op: returnA})
 }
 
-// queued returns a program that chooses the ring of long lossless frames for all lossless ones.
+// queued returns a program that chooses the ring of long frames for all frames of a class. They are numbered in the
+// order in which dataRings has them, the control ring behind the first two.
 func queued(program []bpf.RawInstruction) []bpf.RawInstruction {
 	return rewritten(program, func(ring uint32) uint32 {
-		if ring == uint32(Lossless) || ring == uint32(losslessSmall) {
-			ring = uint32(losslessLong)
+		switch {
+		case ring < uint32(controlRing):
+			ring += uint32(longRings)
+		case ring >= uint32(smallRings):
+			ring -= uint32(smallRings - longRings)
 		}
 		return ring
-	}, bpf.RawInstruction{Op: ifEqual, K: uint32(Lossless), Jt: 2},
-		bpf.RawInstruction{Op: ifEqual, K: uint32(losslessSmall), Jt: 1},
+	}, bpf.RawInstruction{Op: ifGreater, K: uint32(controlRing) - 1, Jt: 2},
+		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_ADD | unix.BPF_K, K: uint32(longRings)},
 		bpf.RawInstruction{Op: returnA},
-		bpf.RawInstruction{Op: returnK, K: uint32(losslessLong)})
+		bpf.RawInstruction{Op: ifGreater, K: uint32(smallRings) - 1, Jf: 1},
+		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_SUB | unix.BPF_K, K: uint32(smallRings - longRings)},
+		bpf.RawInstruction{Op: returnA})
 }
 
 // Instructions of classic BPF.

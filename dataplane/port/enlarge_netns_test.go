@@ -2,10 +2,10 @@ package port_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/net/bpf"
 
@@ -37,8 +37,7 @@ func bySizeAndPCP(t *testing.T) []bpf.RawInstruction {
 }
 
 // A port gets larger rings while frames of all kinds come as fast as they are read, twice. Every frame comes once and
-// in its turn within its class, MAC Control frames come too, and in the end the worker looks at the larger rings alone,
-// and at ring 0.
+// in its turn within its class, and MAC Control frames come too.
 func TestLargerRingsWhileFramesCome(t *testing.T) {
 	t.Run("small rings", func(t *testing.T) { largerWhileFramesCome(t, false) })
 	t.Run("a queue", func(t *testing.T) { largerWhileFramesCome(t, true) })
@@ -48,9 +47,9 @@ func largerWhileFramesCome(t *testing.T, queued bool) {
 	w := newWire(t)
 	c := w.config()
 	c.SmallFrame, c.Fanout, c.LosslessSlots, c.OtherSlots = smallLimit, bySizeAndPCP(t), 160, 160
-	c.LosslessQueued = queued
+	c.Queued = queued
 	w.reopen(c)
-	c.LosslessQueued = false
+	c.Queued = false
 	var read [port.NumClasses]atomic.Int64
 	var quit atomic.Bool
 	sent := make(chan error, 1)
@@ -98,7 +97,7 @@ func largerWhileFramesCome(t *testing.T, queued bool) {
 		c.LosslessSlots, c.OtherSlots = slots, slots
 		larger := assert.Got(w.port.Larger(c)).Must(t)
 		readFor(1000)
-		assert.Must(t, larger.Join())
+		larger.Join()
 		readFor(1000)
 		steered := make(chan error, 1)
 		go func() { steered <- larger.Steer() }()
@@ -110,15 +109,10 @@ func largerWhileFramesCome(t *testing.T, queued bool) {
 			default:
 			}
 		}
-		for deadline := time.Now().Add(20 * time.Second); !larger.Leave(); readSome() {
-			assert.MustBeTrue(t, time.Now().Before(deadline), "the rings of before hold frames for 20 s")
-		}
 		readFor(1000)
 		got := w.port.Slots(port.Lossless)
 		assert.True(t, got.Full >= slots && got.Small >= slots, "%+v slots after a change to %d", got, slots)
 	}
-	assert.Equal(t, len(w.port.Descriptors(nil, port.WorkLossless)), 3, "lossless rings to look at")
-	assert.Equal(t, len(w.port.Descriptors(nil, port.WorkOther)), 4, "other rings to look at")
 	assert.Equal(t, [2]uint64{w.port.Losses(port.Other), w.port.Losses(port.Lossless)}, [2]uint64{}, "losses")
 	another := w.socket("host") // the sender has the first one
 	assert.Must(t, another.Send(frame.VnetHeader{}, craft(nil, frame.TypeMACControl, 1, 60)))
@@ -133,9 +127,9 @@ func TestQueueHoldsAsMuch(t *testing.T) {
 	for _, octets := range []int{64, 300, 1514} {
 		w := newWire(t)
 		c := w.config()
-		c.SmallFrame, c.Fanout, c.LosslessSlots, c.LosslessQueued = smallLimit, bySizeAndPCP(t), 2000, true
+		c.SmallFrame, c.Fanout, c.LosslessSlots, c.Queued = smallLimit, bySizeAndPCP(t), 2000, true
 		w.reopen(c)
-		assert.Equal(t, w.port.Slots(port.Lossless), port.Slots{Full: 2000, Small: 2000}, "slots")
+		assert.Equal(t, w.port.Slots(port.Lossless), port.Slots{Full: 2000, Small: 2000, Queued: true}, "slots")
 		n := 2000
 		if octets < 1514 {
 			n = 4000
@@ -167,20 +161,71 @@ func TestQueueHoldsAsMuch(t *testing.T) {
 	}
 }
 
-// Where a program cannot finish, a frame comes to ring 0 of the first rings, which is read after they have left.
-func TestLargerRingsOfAProgramThatFails(t *testing.T) {
+// Larger rings whose steering fails leave, and the port is as it was.
+func TestLargerRingsThatLeave(t *testing.T) {
 	w := newWire(t)
 	c := w.config()
-	c.OtherSlots *= 2
+	c.Queued = true
+	w.reopen(c)
+	c.Queued, c.LosslessSlots, c.OtherSlots = false, 2*c.LosslessSlots, 2*c.OtherSlots
+	before, sockets := w.port.Slots(port.Lossless), len(w.port.Descriptors(nil, port.WorkLossless))
 	larger := assert.Got(w.port.Larger(c)).Must(t)
-	assert.Must(t, larger.Join())
+	larger.Join()
+	larger.Leave()
+	assert.Must(t, larger.Close())
+	assert.Equal(t, w.port.Slots(port.Lossless), before, "slots")
+	assert.Equal(t, len(w.port.Descriptors(nil, port.WorkLossless)), sockets, "sockets")
+	want := w.plain(5, 300)
+	w.awaitBacklog(port.Other, len(want))
+}
+
+// A link that goes down and comes up again and again, while frames come, leaves none in a ring that nobody reads: the
+// kernel takes the members of the group back one by one.
+func TestLargerRingsOfALinkThatFlaps(t *testing.T) {
+	w := newWire(t)
+	c := w.config()
+	c.LosslessSlots, c.OtherSlots = 2*c.LosslessSlots, 2*c.OtherSlots
+	larger := assert.Got(w.port.Larger(c)).Must(t)
+	larger.Join()
 	assert.Must(t, larger.Steer())
-	assert.True(t, larger.Leave(), "the empty rings of before have left")
-	beyond := assert.Got(bpf.Assemble([]bpf.Instruction{bpf.LoadAbsolute{Off: 9999, Size: 1},
-		bpf.RetConstant{Val: uint32(port.Lossless)}})).Must(t)
-	assert.Must(t, w.port.Steer(beyond))
-	w.send(frame.VnetHeader{}, craft(nil, experimental, 1, 300))
-	w.awaitBacklog(port.Other, 1)
+	var quit atomic.Bool
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for seq := 0; !quit.Load(); seq++ {
+			_ = w.host.Send(frame.VnetHeader{}, craft(tci(3, 7), experimental, seq, 300)) // the link may be down
+		}
+	}()
+	frames := make([]port.Frame, 64)
+	readAll := func() {
+		for class := range port.NumClasses {
+			for n := 1; n > 0; {
+				n = w.port.Receive(class, frames, 1<<20)
+				w.port.Release(class, n)
+			}
+		}
+	}
+	for range 100 {
+		setUp(t, w.handle, "sw", false)
+		setUp(t, w.handle, "sw", true)
+		readAll()
+	}
+	quit.Store(true)
+	<-sent
+	eventually(t, "the port is empty", func() bool {
+		readAll()
+		w.port.ClearError()
+		return w.port.Empty()
+	})
+}
+
+// Larger rings in another namespace are no rings of this port.
+func TestLargerRingsElsewhere(t *testing.T) {
+	w, other := newWire(t), newWire(t)
+	c := w.config()
+	c.Netns = other.ns
+	_, err := w.port.Larger(c)
+	assert.True(t, errors.Is(err, port.ErrNoInterface), "error %v, want %v", err, port.ErrNoInterface)
 }
 
 // Larger rings that cannot be opened leave the port as it was.

@@ -19,7 +19,6 @@ type ringConfig struct {
 	slots     int
 	frameSize int  // longest frame that a slot holds; 0: each frame is in the queue behind the ring
 	data      bool // the ring takes GSO frames too
-	small     bool // the ring is for small frames
 	queue     int  // octets of the queue behind the ring
 }
 
@@ -38,49 +37,64 @@ func (p *AFPacket) openRings(c Config, index int) error {
 		}
 	}
 	p.control = p.rings[controlRing]
-	p.share(slices.Delete(slices.Clone(p.rings), controlRing, controlRing+1))
-	if p.queued = c.LosslessQueued; p.queued {
-		p.classes[Lossless].holds = Slots{Full: c.LosslessSlots, Small: c.queuedSlots() - c.LosslessSlots}
-	}
+	p.share(&c, slices.Delete(slices.Clone(p.rings), controlRing, controlRing+1))
+	p.queued = c.Queued
 	return p.Steer(c.Fanout)
 }
 
 // dataRings returns the rings of both classes in the order in which they join the group.
 func (c *Config) dataRings() []ringConfig {
-	configs := []ringConfig{Other: c.ring(c.OtherSlots), Lossless: c.ring(c.LosslessSlots)}
-	configs = append(configs, c.longRing(c.OtherSlots), c.longRing(c.LosslessSlots))
-	if c.SmallFrame > 0 {
-		configs = append(configs, c.smallRing(c.OtherSlots), c.smallRing(c.LosslessSlots))
-	}
-	if c.LosslessQueued {
-		for i := int(Lossless); i < len(configs); i += int(NumClasses) {
-			configs[i].slots = 1
+	var configs []ringConfig
+	for _, ring := range []func(slots int) ringConfig{c.ring, c.longRing, c.smallRing} {
+		for class := range NumClasses {
+			configs = append(configs, ring(c.slots(class)))
 		}
-		configs[losslessLong-1].slots = c.queuedSlots() // the control ring stands before it
+	}
+	if c.SmallFrame == 0 {
+		configs = configs[:2*NumClasses]
+	}
+	if c.Queued {
+		for i := range configs {
+			if configs[i].slots = 1; i/int(NumClasses) == 1 {
+				configs[i].slots = c.queuedSlots(Class(i % int(NumClasses)))
+			}
+		}
 	}
 	return configs
 }
 
-// queuedSlots is how many frames a ring holds through which all lossless ones come: twice as many as full ones last for
+func (c *Config) slots(class Class) int {
+	if class == Lossless {
+		return c.LosslessSlots
+	}
+	return c.OtherSlots
+}
+
+// queuedSlots is how many frames a ring holds through which all of a class come: twice as many as full ones last for
 // the same time where frames are short.
-func (c *Config) queuedSlots() int { return c.LosslessSlots + max(c.LosslessSlots, c.SmallSlots) }
+func (c *Config) queuedSlots(class Class) int {
+	return c.slots(class) + max(c.slots(class), c.SmallSlots)
+}
 
 // share gives data rings to their classes, as the newest ones.
-func (p *AFPacket) share(rings []*ring) {
-	for class := range p.classes {
+func (p *AFPacket) share(c *Config, rings []*ring) {
+	for class := range NumClasses {
 		l := &p.classes[class]
 		l.newest = len(l.rings)
-		for i := class; i < len(rings); i += int(NumClasses) {
+		for i := int(class); i < len(rings); i += int(NumClasses) {
 			l.rings = append(l.rings, rings[i])
+		}
+		if l.holds = (Slots{}); c.Queued {
+			l.holds = Slots{c.slots(class), c.queuedSlots(class) - c.slots(class), true}
 		}
 	}
 }
 
 // controlRing is the number of the ring of MAC Control frames. Those before it and behind it are data rings.
 const (
-	controlRing   = int(NumClasses)
-	losslessLong  = controlRing + 1 + int(Lossless)
-	losslessSmall = losslessLong + int(NumClasses)
+	controlRing = int(NumClasses)
+	longRings   = controlRing + 1
+	smallRings  = longRings + int(NumClasses)
 )
 
 func (c *Config) ring(slots int) ringConfig {
@@ -93,18 +107,18 @@ func (c *Config) longRing(slots int) ringConfig {
 }
 
 func (c *Config) smallRing(slots int) ringConfig {
-	return ringConfig{slots: c.Small(slots), frameSize: c.SmallFrame, data: true, small: true, queue: oversizeQueue}
+	return ringConfig{slots: c.Small(slots), frameSize: c.SmallFrame, data: true, queue: oversizeQueue}
 }
 
 // makeRings opens the sockets on this thread, in whose network namespace they then are. It maps the rings in parallel,
 // since the kernel delays each mapping but not all of them one after the other.
 func makeRings(configs []ringConfig) (rings []*ring, err error) {
-	for _, c := range configs {
+	for range configs {
 		fd, err := packetSocket()
 		if err != nil {
 			return rings, err
 		}
-		rings = append(rings, &ring{fd: fd, forSmall: c.small})
+		rings = append(rings, &ring{fd: fd})
 		if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropAll); err != nil {
 			return rings, fmt.Errorf("attach filter: %w", err)
 		}

@@ -79,8 +79,11 @@ func (f *Frame) Finish() {
 }
 
 // Slots are how many frames the rings of a class hold: frames of any length that fits a slot (Full), and small ones,
-// which have slots beside them (Small; 0 where the port has no such ring).
-type Slots struct{ Full, Small int }
+// which have slots beside them (Small; 0 where the port has no such ring). Queued says that all of them come by a queue.
+type Slots struct {
+	Full, Small int
+	Queued      bool
+}
 
 // A Backlog is what waits in the rings of a class.
 type Backlog struct {

@@ -30,7 +30,6 @@ type ring struct {
 	perBlock  int
 	slots     int
 	vnet      bool
-	forSmall  bool // the ring is the one for small frames
 
 	blockLen int
 	head     int           // oldest slot that is not released

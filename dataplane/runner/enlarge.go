@@ -2,7 +2,6 @@ package runner
 
 import (
 	"fmt"
-	"time"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
@@ -10,15 +9,16 @@ import (
 
 // A Larger is larger receive rings for a port. See port.Larger.
 type Larger interface {
-	Join() error  // makes the port's Receive look at them too
-	Steer() error // makes frames come to them alone
-	Leave() bool  // makes Receive look no more at the rings of before, and returns false while they hold frames
+	Octets(class port.Class) int // of their memory
+	Join()                       // makes the port's Receive look at them too
+	Steer() error                // makes frames come to them alone
+	Leave()                      // undoes Join
 }
 
 var _ Larger = (*port.Larger)(nil)
 
 // Enlarge gives port number i larger receive rings while frames come. Nobody is held, and no frame is lost. On error
-// the rings of before stay in use.
+// the rings of before stay in use, and the larger ones have to be closed.
 func (r *Runner) Enlarge(i int, l Larger) error {
 	r.change.Lock()
 	defer r.change.Unlock()
@@ -26,55 +26,51 @@ func (r *Runner) Enlarge(i int, l Larger) error {
 	if t == nil {
 		return fmt.Errorf("port number %d has no sockets with receive rings", i)
 	}
-	if err := r.do(func(sw *dataplane.Switch) error { return r.join(sw, t, l) }); err != nil {
+	err := r.do(func(sw *dataplane.Switch) error {
+		if err := sw.SetRoom(i, t.port.Octets(port.Lossless)+l.Octets(port.Lossless)); err != nil {
+			return err
+		}
+		l.Join()
+		r.ringsChanged(sw, t)
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 	}
-	if err := l.Steer(); err != nil {
+	if err = l.Steer(); err != nil {
+		_ = r.do(func(sw *dataplane.Switch) error {
+			l.Leave()
+			r.ringsChanged(sw, t)
+			return nil
+		})
 		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 	}
-	r.awaitLeave(t, l)
 	return nil
 }
 
-// join lets the port's worker, and who watches it, read larger rings too. The workers stand still.
-func (r *Runner) join(sw *dataplane.Switch, t *portTask, l Larger) error {
-	if err := l.Join(); err != nil {
-		return err
-	}
-	r.ringsChanged(sw, t)
-	return sw.SetRoom(t.index, t.port.Octets(port.Lossless))
-}
-
+// ringsChanged tells the port's worker, and who watches it, of other rings. The workers stand still.
 func (r *Runner) ringsChanged(sw *dataplane.Switch, t *portTask) {
 	t.rx.pollSetChanged = true
 	t.protect(sw, r)
 }
 
-// awaitLeave waits until the rings of before are empty. Where they hold frames for long, they stay in use.
-func (r *Runner) awaitLeave(t *portTask, l Larger) {
-	for range drainPatience / drainPeriod {
-		left := false
-		_ = r.do(func(sw *dataplane.Switch) error {
-			left = l.Leave()
-			r.ringsChanged(sw, t)
-			return nil
-		})
-		if left {
-			return
-		}
-		time.Sleep(drainPeriod)
-	}
-}
+// wholeFrames is the number of data frames from which on a port is in use without a lossless one.
+const wholeFrames = 256
 
-// noteUse remembers that a port is in use: it carries data frames, and a lossless one has come or a burst that filled
-// its bound. ringsUsed is told once. The switch is locked.
+// noteUse remembers that a port is in use: a lossless data frame has come, or so many others. ringsUsed is told once.
+// The switch is locked.
 func (w *worker) noteUse(t *portTask, c port.Class) {
-	if !t.used.Load() && (c == port.Lossless || t.left[c]) && w.r.sw.Carries(t.index) {
+	if t.used.Load() {
+		return
+	}
+	n := w.r.sw.DataFrames(t.index)
+	if n >= wholeFrames || c == port.Lossless && n != t.dataFrames {
 		t.used.Store(true)
 		if w.r.ringsUsed != nil {
 			w.r.ringsUsed()
 		}
 	}
+	t.dataFrames = n
 }
 
 // Used reports whether port number i is in use since it got its sockets. See Options.RingsUsed.

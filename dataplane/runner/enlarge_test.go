@@ -10,48 +10,46 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
 // larger are larger rings in memory: they say what is done with them, and what they fail with.
 type larger struct {
-	done        []string
-	join, steer error
-	stay        int // how often the rings of before do not leave
+	octets int
+	steer  error
+	done   []string
 }
 
-func (l *larger) Join() error {
-	l.done = append(l.done, "join")
-	return l.join
-}
+func (l *larger) Octets(port.Class) int { return l.octets }
+func (l *larger) Join()                 { l.done = append(l.done, "join") }
+func (l *larger) Leave()                { l.done = append(l.done, "leave") }
 
 func (l *larger) Steer() error {
 	l.done = append(l.done, "steer")
 	return l.steer
 }
 
-func (l *larger) Leave() bool {
-	l.done = append(l.done, "leave")
-	l.stay--
-	return l.stay < 0
-}
-
-// Larger rings join before frames are steered to them, and those of before leave when they are empty. A step that fails
-// is the last one, and the port goes on.
+// Larger rings join before frames are steered to them. Where that fails, they leave, and the port goes on. Where memory
+// for as large a waiting room fails, they do not even join.
 func TestEnlarge(t *testing.T) {
 	l := newTestbed(t, executors[1], roomy(2), unshapedPorts(2)...)
-	fails, frames := errors.New("not now"), several(0, 1, lossless, 150, small)
+	frames, fails := several(0, 1, lossless, 150, small), errors.New("not now")
 	for _, tt := range []struct {
 		rings larger
 		want  []string
-		err   error
+		err   string
 	}{
-		{larger{stay: 2}, []string{"join", "steer", "leave", "leave", "leave"}, nil},
-		{larger{join: fails}, []string{"join"}, fails},
-		{larger{steer: fails}, []string{"join", "steer"}, fails},
+		{larger{octets: 1 << 20}, []string{"join", "steer"}, ""},
+		{larger{steer: fails}, []string{"join", "steer", "leave"}, "not now"},
+		{larger{octets: 1 << 60}, nil, "map packet buffer"},
 	} {
 		err := l.r.Enlarge(0, &tt.rings)
-		assert.True(t, errors.Is(err, tt.err), "error %v, want %v", err, tt.err)
+		if tt.err != "" {
+			assert.Fails(t, err, tt.err, "larger rings")
+		} else {
+			assert.NoError(t, err, "larger rings")
+		}
 		assert.Same(t, tt.rings.done, tt.want, "what was done")
 		l.stations[0].send(frames[:50]...)
 		frames = frames[50:]
@@ -61,18 +59,18 @@ func TestEnlarge(t *testing.T) {
 	assert.Fails(t, l.r.Enlarge(7, &larger{}), "no sockets", "rings for no port")
 }
 
-// A port is in use from its first lossless data frame on, or from its first burst of others that is as long as a burst
-// may be. What measures, its own stream or a request, is no use.
+// A port is in use from its first lossless data frame on, or from the 256th of others. What measures, a stream or a
+// request, is no use, also behind a data frame.
 func TestUse(t *testing.T) {
 	for name, tt := range map[string]struct {
 		frames [][]byte
 		uses   bool
 	}{
 		"one lossless frame": {several(0, 1, lossless, 1, small), true},
-		"few other frames":   {several(0, 1, 0, burstFrames-1, small), false},
-		"a burst of others":  {several(0, 1, 0, burstFrames, small), true},
+		"few other frames":   {several(0, 1, 0, wholeFrames-1, small), false},
+		"many others":        {several(0, 1, 0, wholeFrames, small), true},
 		"a request":          {[][]byte{request()}, false},
-		"a lossless stream":  {[][]byte{streamed()}, false},
+		"a lossless stream":  {append(several(0, 1, 0, 1, small), streamed()), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, ports := roomy(2), unshapedPorts(2)

@@ -79,8 +79,8 @@ type Options struct {
 	PerPort bool
 	// RingStopped is called while the kernel has stopped a receive ring of a port: only Replace helps.
 	RingStopped func()
-	// RingsUsed is called when a port carries its first lossless data frame, or its first burst of others that fills
-	// the bound of a burst: see Used. It must not block.
+	// RingsUsed is called when a port has received its first lossless data frame, or 256 others: see Used. It must not
+	// block.
 	RingsUsed func()
 	// Ticked is called after each tick: once a second, more rarely while no frame comes. It must not block.
 	Ticked func()

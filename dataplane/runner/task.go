@@ -27,6 +27,7 @@ type portTask struct {
 	sockets       [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
 	left          [port.NumClasses]bool   // the newest burst has left frames in the ring
 	used          atomic.Bool             // see noteUse
+	dataFrames    uint64                  // Switch.DataFrames at its last call
 	jammed        [port.NumClasses]bool   // the ring seems to have frames, and gave none
 	awaited       bool                    // the turn of this member of a trunk waits for them
 	roomWaits     bool                    // frames wait in the waiting room

@@ -83,6 +83,8 @@ func TestRingThatTheKernelStops(t *testing.T) {
 	send := r.machine(1)
 	h2 := r.Station(2, macctl.ModePFC, 1e9)
 	ordinary := (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 1000})
+	send(frame.VnetHeader{}, ordinary)
+	eventually(t, "the port is in use, and has rings", func() bool { return !r.Snapshot(1).RingSlots.Queued })
 	for range 2 { // the second time, no earlier than a second after the first
 		lost := r.Snapshot(1).Counters.LosslessDrops[dataplane.Unknown]
 		arrived, sent := h2.Tally(1, 3).Frames, uint64(1)

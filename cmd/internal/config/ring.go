@@ -81,25 +81,14 @@ func (p *Port) arriving(in time.Duration) int64 {
 	return headroom.BitsIn(p.Speed, in) / ((p.Ring.Frame + headroom.WireOverhead) * 8)
 }
 
-// leastOther is the least number of slots of the ring of everything else, by default.
-const leastOther = 256
-
-// UnusedOther is OtherSlots before the port is in use.
-func (p *Port) UnusedOther() int64 {
-	if p.Ring.Other > 0 {
-		return int64(p.Ring.Other)
-	}
-	return leastOther
-}
-
 // OtherSlots is the number of slots of the ring of everything else: by default the frames that arrive in 25 ms, within
 // bounds. That is what the largest number holds at 1 Gbit/s.
 func (p *Port) OtherSlots() int64 {
-	const usual, most = 25 * time.Millisecond, 2048
+	const usual, least, most = 25 * time.Millisecond, 256, 2048
 	if p.Ring.Other > 0 {
 		return int64(p.Ring.Other)
 	}
-	return max(leastOther, min(p.arriving(usual), most))
+	return max(least, min(p.arriving(usual), most))
 }
 
 // SmallSlots is the number of slots for frames of up to classify.SmallFrame octets beside the lossless ring.

@@ -59,7 +59,7 @@ func (d *Daemon) attachStarted(p *portLink) {
 	s := p.socket.(*port.AFPacket)
 	a := d.attachPrograms(p, s, p.at)
 	if a == nil {
-		d.enlarge(p)
+		d.enlargeRings()
 		return
 	}
 	if err := s.Filter(a.Filter()); err != nil {

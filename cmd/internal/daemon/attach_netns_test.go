@@ -177,8 +177,8 @@ func TestDeepRingsThatCannotComeAtOnce(t *testing.T) {
 	}
 	for _, p := range d.ports {
 		p.noAssist = errors.New("another program")
-		d.enlarge(p)
 	}
+	d.enlargeRings()
 	d.mu.Unlock()
 	assert.Equal(t, r.Snapshot(1).RingSlots.Full, shallow, "slots without memory for more")
 	d.mu.Lock()

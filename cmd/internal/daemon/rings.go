@@ -11,27 +11,22 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// ringSizes is socketConfig without the program that spreads the frames. Before a port is in use, its rings take little
-// memory. The lossless ones hold as many frames as later. They do so by a queue where the kernel lets the switch use
-// programs: there it lets it have long queues, too.
+// ringSizes is socketConfig without the program that spreads the frames. Before a port is in use, its frames come by
+// queues, where the kernel lets the switch use programs: there it lets it have long queues, too.
 func ringSizes(c *config.Config, p *config.Port, held, used bool) port.Config {
 	if held {
 		p = c.Assisted(p)
 	}
-	rings := port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()),
+	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()),
 		OtherSlots: int(p.OtherSlots()), FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame,
-		SmallSlots: p.Ring.Small, XDP: true}
-	if !used {
-		rings.OtherSlots, rings.LosslessQueued = int(p.UnusedOther()), held
-	}
-	return rings
+		SmallSlots: p.Ring.Small, Queued: held && !used, XDP: true}
 }
 
 // ringsSuffice tells whether the rings are large enough. Rings never shrink, because replacing a ring would lose the
 // frames in it.
 func ringsSuffice(opened, want port.Config) bool {
 	return want.LosslessSlots <= opened.LosslessSlots && want.OtherSlots <= opened.OtherSlots &&
-		want.FrameSize <= opened.FrameSize && (want.LosslessQueued || !opened.LosslessQueued) &&
+		want.FrameSize <= opened.FrameSize && (want.Queued || !opened.Queued) &&
 		want.Small(want.LosslessSlots) <= opened.Small(opened.LosslessSlots) &&
 		want.Small(want.OtherSlots) <= opened.Small(opened.OtherSlots)
 }
@@ -45,25 +40,46 @@ func (d *Daemon) tooSmall(p *portLink) bool {
 // enlargeRings gives larger receive rings to each port that is in use now, or whose peer the kernel does not hold any
 // more, or never has, where the start could not.
 func (d *Daemon) enlargeRings() {
+	var ports []*portLink
 	for _, p := range d.ports {
 		p.used = p.used || d.runner.Used(p.number)
-		if !time.Now().Before(p.replaceAt) {
-			d.enlarge(p)
+		if !time.Now().Before(p.replaceAt) && d.tooSmall(p) {
+			ports = append(ports, p)
 		}
 	}
+	d.enlarge(ports...)
 }
 
 // enlargePause is the time between two attempts at larger rings.
 const enlargePause = 10 * time.Second
 
-// enlarge gives a port larger receive rings where it is to have them. It reports a failure once, and why a port needs
-// deep ones.
-func (d *Daemon) enlarge(p *portLink) {
-	if !d.tooSmall(p) {
-		return
+// enlarge gives ports larger receive rings. Opening them mostly waits for the kernel, so some ports do so at the same
+// time. It reports a failure once, and why a port needs deep rings.
+func (d *Daemon) enlarge(ports ...*portLink) {
+	wants, opened, errs := make([]port.Config, len(ports)), make([]*port.Larger, len(ports)), make([]error, len(ports))
+	for i, p := range ports {
+		wants[i] = ringSizes(d.cfg, p.cfg, p.holds(), p.used)
+		wants[i].LosslessSlots = max(wants[i].LosslessSlots, p.opened.LosslessSlots)
+		wants[i].OtherSlots = max(wants[i].OtherSlots, p.opened.OtherSlots)
 	}
-	was, deeper := p.notLarger, p.opened.LosslessSlots
-	err := d.giveRings(p)
+	inTurns(len(ports), enlargeAtOnce, func(i int) {
+		opened[i], errs[i] = d.openLarger(ports[i].socket.(*port.AFPacket), wants[i])
+	})
+	for i, p := range ports {
+		if errs[i] == nil {
+			if errs[i] = d.runner.Enlarge(p.number, opened[i]); errs[i] != nil {
+				errs[i] = errors.Join(errs[i], opened[i].Close())
+			}
+		}
+		d.enlarged(p, wants[i], errs[i])
+	}
+}
+
+// enlargeAtOnce is how many ports open larger rings at the same time, while frames want CPU time.
+const enlargeAtOnce = 4
+
+func (d *Daemon) enlarged(p *portLink, now port.Config, err error) {
+	was := p.notLarger
 	if p.notLarger = ""; err != nil {
 		if p.notLarger = err.Error(); p.notLarger != was {
 			d.warn(p.cfg.Name, "opening larger receive rings", err)
@@ -71,9 +87,11 @@ func (d *Daemon) enlarge(p *portLink) {
 		p.replaceAt = time.Now().Add(enlargePause)
 		return
 	}
-	switch deeper = p.opened.LosslessSlots - deeper; {
-	case p.holds() || deeper == 0:
-		d.log.Debug("the port is in use and has larger receive rings", "port", p.cfg.Name)
+	before := p.opened
+	p.opened = now
+	switch {
+	case p.holds() || before.LosslessSlots == now.LosslessSlots:
+		d.log.Debug("the port is in use, and has its whole receive rings", "port", p.cfg.Name)
 	case p.assist == nil:
 		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name,
 			"the port has deep receive rings now, because no program in the kernel holds the peer (assist)")
@@ -81,17 +99,4 @@ func (d *Daemon) enlarge(p *portLink) {
 		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "the program at the interface's tcx ingress does "+
 			"not hold the peer any more (assist): the port has deep receive rings now")
 	}
-}
-
-func (d *Daemon) giveRings(p *portLink) error {
-	want := ringSizes(d.cfg, p.cfg, p.holds(), p.used)
-	larger, err := d.openLarger(p.socket.(*port.AFPacket), want)
-	if err != nil {
-		return err
-	}
-	if err := d.runner.Enlarge(p.number, larger); err != nil {
-		return errors.Join(err, larger.Close())
-	}
-	p.opened = want
-	return nil
 }
