@@ -6,10 +6,10 @@
 //	enter.go      the rights of a lab, as root or in a user namespace; Detach starts a process that outlives this one
 //	lab.go        the lab as a whole
 //	leftovers.go  what labs of dead processes left behind
-//	node.go       a network namespace, the thread that lives in it, Do
+//	node.go       a network namespace, Do
 //	link.go       interfaces: veth pairs, addresses, counters, carrier
 //	tunnel.go     VXLAN tunnels to nodes of other machines
-//	process.go    programs inside a node
+//	process.go    programs inside a node, the thread that forks them
 //	cpu.go        how long their threads waited for a CPU, and the use of the machine's CPUs
 //	labtest/      the same for Go tests
 //
@@ -31,6 +31,6 @@
 //
 // # Threads
 //
-// A network namespace belongs to a thread, and so does the death signal of a parent. Each node therefore owns one
-// thread, which never leaves the namespace and forks all processes of the node. Do uses a new thread for each call.
+// A network namespace belongs to a thread, and so does the death signal of a parent. Each lab therefore owns one
+// thread, which forks all its processes, each in the namespace of its node. Do uses a new thread for each call.
 package lab

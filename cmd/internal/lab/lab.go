@@ -20,6 +20,9 @@ type Lab struct {
 	key  string // "PID-NAME"
 	lock *os.File
 
+	forks  chan func()   // to the lab's own thread; closed to end it
+	forked chan struct{} // closed when its goroutine has ended
+
 	state struct {
 		sync.Mutex
 		closed    bool
@@ -51,7 +54,8 @@ func New(ctx context.Context, name string) (*Lab, error) {
 	if err := systemRegistry.makeShared(); err != nil {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
-	l := &Lab{name: name, key: fmt.Sprintf("%d-%s", os.Getpid(), name)}
+	l := &Lab{name: name, key: fmt.Sprintf("%d-%s", os.Getpid(), name), forks: make(chan func()),
+		forked: make(chan struct{})}
 	var err error
 	switch l.lock, err = systemRegistry.claim(l.key); {
 	case errors.Is(err, unix.EWOULDBLOCK):
@@ -60,6 +64,7 @@ func New(ctx context.Context, name string) (*Lab, error) {
 	case err != nil:
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
+	go l.runForks()
 	l.state.Lock()
 	defer l.state.Unlock()
 	l.state.stopWatch = context.AfterFunc(ctx, func() { _ = l.Close() })
@@ -122,6 +127,8 @@ func (l *Lab) close() error {
 		}
 	}
 	stops.Wait()
+	close(l.forks)
+	<-l.forked // it may be in the namespace of a node
 	var errs []error
 	for _, n := range nodes {
 		errs = append(errs, n.close())

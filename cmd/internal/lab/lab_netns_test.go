@@ -3,6 +3,7 @@ package lab_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -140,6 +141,41 @@ func TestProcessRunsInsideNode(t *testing.T) {
 	assert.Equal(t, p.Output(), "lo\neth0\n", "the process saw")
 	assert.Must(t, l.Close())
 	goleak.VerifyNone(t)
+}
+
+// However many nodes and processes a lab has, one thread is theirs: the one that forks.
+func TestLabHasOneThread(t *testing.T) {
+	l := labtest.New(t, "threads")
+	var all []*lab.Process
+	for _, name := range []string{"n1", "n2", "n3", "n4"} {
+		all = append(all, assert.Got(labtest.Node(t, l, name).Start(runRole("wait"))).Must(t))
+	}
+	labtest.Eventually(t, "one thread in a node, and none that waits for a process", func() bool {
+		inside, waiting := ownThreads(t)
+		return inside == 1 && waiting == 0
+	})
+	for _, p := range all {
+		assert.True(t, alive(p.Pid()), "a process has ended: %s", p.Output())
+	}
+	assert.Must(t, all[0].Stop(syscall.SIGTERM, 10*time.Second))
+}
+
+// ownThreads counts this process's threads that are in another network namespace than its first one, and those in
+// waitid.
+func ownThreads(t *testing.T) (elsewhere, waiting int) {
+	home := assert.Got(os.Readlink("/proc/self/ns/net")).Must(t)
+	tasks := assert.Got(filepath.Glob("/proc/self/task/*")).Must(t)
+	for _, task := range tasks {
+		ns, err := os.Readlink(task + "/ns/net") // the thread may have ended
+		if err == nil && ns != home {
+			elsewhere++
+		}
+		call, err := os.ReadFile(task + "/syscall")
+		if err == nil && strings.HasPrefix(string(call), fmt.Sprintf("%d ", unix.SYS_WAITID)) {
+			waiting++
+		}
+	}
+	return elsewhere, waiting
 }
 
 func TestProcessOutputAndStatus(t *testing.T) {

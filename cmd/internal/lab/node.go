@@ -21,10 +21,6 @@ type Node struct {
 	name string
 	lab  *Lab
 
-	calls chan func()   // to the node's own thread
-	quit  chan struct{} // closed to end it
-	ended chan struct{} // closed when its goroutine has ended
-
 	links struct {
 		sync.Mutex
 		handle *netlink.Handle // a socket inside the namespace; nil when the node is closed
@@ -37,10 +33,10 @@ type Node struct {
 }
 
 func newNode(l *Lab, name string) (*Node, error) {
-	n := &Node{name: name, lab: l, calls: make(chan func()), quit: make(chan struct{}), ended: make(chan struct{})}
-	ready := make(chan error, 1)
-	go n.runThread(ready)
-	if err := <-ready; err != nil {
+	n := &Node{name: name, lab: l}
+	built := make(chan error, 1)
+	go port.OnOwnThread(func() { built <- n.build() })
+	if err := <-built; err != nil {
 		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
@@ -126,39 +122,7 @@ func (n *Node) enter() error {
 	return nil
 }
 
-// runThread is the node's own thread: it makes the namespace, stays in it and forks the node's processes. When the
-// thread ends, the kernel kills the remaining processes.
-func (n *Node) runThread(ready chan<- error) {
-	defer close(n.ended)
-	port.OnOwnThread(func() {
-		err := n.build()
-		ready <- err
-		if err != nil {
-			return
-		}
-		for {
-			select {
-			case f := <-n.calls:
-				f()
-			case <-n.quit:
-				return
-			}
-		}
-	})
-}
-
-// onThread runs f on the node's own thread.
-func (n *Node) onThread(f func() error) error {
-	done := make(chan error, 1)
-	select {
-	case n.calls <- func() { done <- f() }:
-		return <-done
-	case <-n.ended:
-		return ErrClosed
-	}
-}
-
-// build makes the namespace around the calling thread, which must be the node's own.
+// build makes the namespace around the calling thread, which must end soon.
 func (n *Node) build() error {
 	ns, err := netns.NewNamed(n.Namespace())
 	if errors.Is(err, unix.EPERM) {
@@ -167,7 +131,7 @@ func (n *Node) build() error {
 	if err != nil {
 		return fmt.Errorf("create network namespace: %w", err)
 	}
-	if err := ns.Close(); err != nil { // the name and the thread keep the namespace alive
+	if err := ns.Close(); err != nil { // the name keeps the namespace alive
 		return err
 	}
 	if err := ipv6Off(); err != nil {
@@ -179,10 +143,8 @@ func (n *Node) build() error {
 	return n.LinkUp("lo")
 }
 
-// close ends the thread, after its last call, and deletes the namespace with its links.
+// close deletes the namespace with its links.
 func (n *Node) close() error {
-	close(n.quit)
-	<-n.ended
 	n.links.Lock()
 	defer n.links.Unlock()
 	if n.links.handle != nil {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/port"
 )
 
 // Self is, as the first word of Command.Argv, the program that is running now.
@@ -59,7 +61,7 @@ func (n *Node) Start(c Command) (*Process, error) {
 	if n.processes.closed {
 		return nil, ErrClosed
 	}
-	if err := n.onThread(p.cmd.Start); err != nil {
+	if err := n.fork(p.cmd.Start); err != nil {
 		return nil, fmt.Errorf("lab: node %s: start %s: %w", n.name, p.name, err)
 	}
 	n.processes.all = append(n.processes.all, p)
@@ -69,6 +71,30 @@ func (n *Node) Start(c Command) (*Process, error) {
 	}
 	go p.runWait()
 	return p, nil
+}
+
+// fork runs f on the lab's own thread, in the node's namespace. The lab is not closed.
+func (n *Node) fork(f func() error) error {
+	done := make(chan error, 1)
+	n.lab.forks <- func() {
+		err := n.enter()
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}
+	return <-done
+}
+
+// runForks is the lab's own thread, which forks its processes. When the thread ends, the kernel kills those that are
+// left.
+func (l *Lab) runForks() {
+	defer close(l.forked)
+	port.OnOwnThread(func() {
+		for f := range l.forks {
+			f()
+		}
+	})
 }
 
 func newProcess(n *Node, c Command) *Process {
@@ -98,14 +124,28 @@ func (n *Node) lastProcesses() []*Process {
 // group can get the number.
 func (p *Process) runWait() {
 	pid := p.cmd.Process.Pid
-	var err error = unix.EINTR
-	for errors.Is(err, unix.EINTR) {
-		err = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-	}
+	awaitEnd(pid)
 	p.runQueue.end()
 	_ = unix.Kill(-pid, unix.SIGKILL)
 	p.err = p.cmd.Wait()
 	close(p.ended)
+}
+
+// awaitEnd waits until a child has ended, which stays to be reaped. The Go runtime polls the child's descriptor: waitid
+// alone would keep a thread for each child.
+func awaitEnd(pid int) {
+	if fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK); err == nil {
+		f := os.NewFile(uintptr(fd), "pidfd")
+		defer func() { _ = f.Close() }()
+		if c, err := f.SyscallConn(); err == nil {
+			_ = c.Read(func(uintptr) bool {
+				n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+				return err == nil && n > 0
+			})
+		}
+	}
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
 }
 
 // Name returns what the process was called when it was started.

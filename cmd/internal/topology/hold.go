@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -78,6 +79,7 @@ func Hold(ctx context.Context, file, part string, inProcess bool, scale float64)
 	}
 	if err == nil {
 		_ = to.Close()
+		debug.FreeOSMemory() // the keeper only waits now
 		<-ctx.Done()
 		return k.close()
 	}
