@@ -31,8 +31,8 @@ type Drops struct {
 	seen *atomic.Uint32
 }
 
-// dropPeriod is the time between two looks for drops. A Poller is not woken up by them.
-const dropPeriod = time.Second
+// DropPeriod is the time between two looks for drops. A Poller is not woken up by them.
+const DropPeriod = time.Second
 
 // NewPoller returns a Poller without ports.
 func NewPoller() (*Poller, error) {
@@ -53,7 +53,7 @@ func (w *Poller) Watch(fds []int32) {
 	}
 }
 
-// WatchDrops replaces the rings whose drops Wait and Poll look for, once in dropPeriod, also during one long sleep.
+// WatchDrops replaces the rings whose drops Wait and Poll look for, once in DropPeriod, also during one long sleep.
 func (w *Poller) WatchDrops(drops []Drops) { w.drops = append(w.drops[:0], drops...) }
 
 // Ignore excludes descriptors from later sleeps, or includes them again. from and to (exclusive) count as Watch was
@@ -91,7 +91,7 @@ func (w *Poller) Wait(d time.Duration) Wakeup {
 	first := s.look
 	n, dropped := blockingPoll(w.fds, &s, w.drops)
 	if w.looked = s.look > first; w.looked {
-		w.look = from.Add(time.Duration(s.look-s.from) - dropPeriod)
+		w.look = from.Add(time.Duration(s.look-s.from) - DropPeriod)
 	}
 	switch {
 	case dropped:
@@ -124,7 +124,7 @@ func (w *Poller) newLongSleep(d time.Duration, now time.Time) longSleep {
 		s.until = from + int64(d)
 	}
 	if len(w.drops) > 0 {
-		s.look = from + int64(max(0, dropPeriod-now.Sub(w.look)))
+		s.look = from + int64(max(0, DropPeriod-now.Sub(w.look)))
 	}
 	return s
 }
@@ -179,7 +179,7 @@ func blockingPoll(fds []unix.PollFd, s *longSleep, drops []Drops) (n int, droppe
 		if n != 0 || rest {
 			break
 		}
-		s.look += int64(dropPeriod) * (1 + (monotonic()-s.look)/int64(dropPeriod)) // one, after a standstill
+		s.look += int64(DropPeriod) * (1 + (monotonic()-s.look)/int64(DropPeriod)) // one, after a standstill
 		if dropped = readDrops(drops); dropped {
 			break
 		}
@@ -240,7 +240,7 @@ const rawPollMax = time.Millisecond
 // long as well, and a goroutine that seems to run would keep the monitor awake.
 func (w *Poller) Poll(d time.Duration) Wakeup {
 	from := time.Now()
-	if len(w.drops) > 0 && from.Sub(w.look) >= dropPeriod {
+	if len(w.drops) > 0 && from.Sub(w.look) >= DropPeriod {
 		w.look = from
 		if readDrops(w.drops) {
 			hand(w.drops)

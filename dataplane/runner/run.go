@@ -36,7 +36,7 @@ type Runner struct {
 
 	received   uint64 // data frames at the last look for stopped rings; runLosses owns it, and the next three
 	receivedAt int64  // of the last look that found more
-	tick       tick
+	tick       Tick
 	look       port.PacketSockets
 	nextTick   *Alarm
 	idle       atomic.Bool   // ticks are rare, until the next frame comes

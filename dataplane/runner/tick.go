@@ -14,16 +14,19 @@ const (
 	tickIdle   = windowSeconds * tickPeriod
 )
 
-// A tick is the rhythm of the ticks.
-type tick struct {
+// A Tick is the rhythm of the ticks.
+type Tick struct {
 	at     int64 // when the last one was
 	period int64 // from it to the next one
 }
 
-// next records a tick at time now, and returns when the next one is due: at a whole multiple of the period, when others
+// NewTick returns the rhythm from time now on. The first tick is due a second later.
+func NewTick(now int64) (k Tick, due int64) { return Tick{now, tickPeriod}, now + tickPeriod }
+
+// Next records a tick at time now, and returns when the next one is due: at a whole multiple of the period, when others
 // wake up as well. seconds is how many whole seconds have begun since the last tick, those of one tickIdle at most.
 // window says that a window of the watermarks has ended.
-func (t *tick) next(now int64, receives bool) (due, seconds int64, window bool) {
+func (t *Tick) Next(now int64, receives bool) (due, seconds int64, window bool) {
 	seconds, window = min(now/tickPeriod-t.at/tickPeriod, windowSeconds), now/tickIdle != t.at/tickIdle
 	if t.at = now; receives {
 		t.period = tickPeriod
@@ -36,8 +39,9 @@ func (t *tick) next(now int64, receives bool) (due, seconds int64, window bool) 
 // runLosses makes the ticks, and looks for rings that the kernel has stopped.
 func (r *Runner) runLosses() {
 	defer r.done.Done()
-	r.tick = tick{Now(), tickPeriod}
-	r.nextTick.Set(r.tick.at + tickPeriod)
+	first := int64(0)
+	r.tick, first = NewTick(Now())
+	r.nextTick.Set(first)
 	look := time.NewTimer(stoppedPeriod)
 	defer look.Stop()
 	for turn := 0; ; turn++ {
@@ -62,7 +66,7 @@ func (r *Runner) runLosses() {
 			r.idle.Store(false)
 			look.Reset(stoppedPeriod)
 		}
-		due, seconds, window := r.tick.next(Now(), receives)
+		due, seconds, window := r.tick.Next(Now(), receives)
 		r.refreshTxPaths(turn, !receives)
 		changed := false
 		for range seconds {

@@ -37,7 +37,7 @@ func TestWakesOfLongAgoFade(t *testing.T) {
 // begun are counted in any case.
 func TestTicks(t *testing.T) {
 	const second = int64(time.Second)
-	k := tick{at: 1, period: tickPeriod}
+	k, _ := NewTick(1)
 	for i, step := range []struct {
 		at           int64
 		receives     bool
@@ -53,7 +53,7 @@ func TestTicks(t *testing.T) {
 		{32 * second, false, 34 * second, 1, false},
 		{90*second + 1, false, 92 * second, 10, true}, // the process was stopped
 	} {
-		due, seconds, window := k.next(step.at, step.receives)
+		due, seconds, window := k.Next(step.at, step.receives)
 		assert.True(t, due == step.due && seconds == step.seconds && window == step.window,
 			"step %d: due %d, %d seconds later, a window has ended: %v; want %d, %d and %v", i, due, seconds, window,
 			step.due, step.seconds, step.window)

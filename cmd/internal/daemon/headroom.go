@@ -46,11 +46,17 @@ func (d *Daemon) runHeadroom(ctx context.Context) {
 // kickHeadroom makes runHeadroom look at once.
 func (d *Daemon) kickHeadroom() { wake(d.headroomKick) }
 
+// untilHeadroomLook returns how long after time now to look in any case: at a whole multiple, when others wake up as
+// well.
+func untilHeadroomLook(now int64) time.Duration {
+	return headroomIdle - time.Duration(now)%headroomIdle
+}
+
 // followHeadroom updates every port, and returns how long after time now to look again.
 func (d *Daemon) followHeadroom(ctx context.Context, now int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	wait := headroomIdle - time.Duration(now)%headroomIdle // until a whole multiple, when others wake up as well
+	wait := untilHeadroomLook(now)
 	var tested []*portLink
 	xons := map[*portLink]int64{}
 	for _, p := range d.ports {
