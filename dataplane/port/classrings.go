@@ -71,9 +71,9 @@ func (l *classRings) next() int {
 	return other
 }
 
-// oldest returns the ring of the oldest frame, and another ring with a frame that came to rings of the same time, or -1.
-// A frame in a ring of before is older than those in the newest ones. It is looked for last, because it may have become
-// visible after the first look.
+// oldest returns the ring of the oldest frame, and another ring of the same time with a frame, or -1. A frame in a ring
+// of before is older than those in the newest ones. It is looked for last, because it may have become visible after the
+// first look.
 func (l *classRings) oldest() (first, other int) {
 	first, other = l.oldestOf(l.newest, len(l.rings))
 	if l.newest > 0 {
@@ -84,9 +84,9 @@ func (l *classRings) oldest() (first, other int) {
 	return first, other
 }
 
-// oldestOf returns the ring whose next frame has the earliest stamp, and another ring with a frame, or -1. Frames of one
-// flow arrive one after the other. So a look at the other rings after a frame was seen finds all that arrived before
-// it. The last round is such a look.
+// oldestOf returns, of some rings, that whose next frame has the earliest stamp, and another one with a frame, or -1.
+// Frames of one flow arrive one after the other. So a look at the other rings after a frame was seen finds all that
+// arrived before it. The last round is such a look.
 func (l *classRings) oldestOf(from, to int) (first, other int) {
 	first = -1
 	for {

@@ -79,7 +79,7 @@ func (f *Frame) Finish() {
 }
 
 // Slots are how many frames the rings of a class hold: frames of any length that fits a slot (Full), and small ones,
-// which have slots beside them (Small; 0 where the port has no such ring). Queued says that all of them come by a queue.
+// which have slots beside them (Small; 0 where the port has no such ring). Queued says that all come by a queue.
 type Slots struct {
 	Full, Small int
 	Queued      bool
