@@ -4,7 +4,8 @@
 //	port.go        Port, the interface that the data plane is written against, and the Frame that it hands over
 //	afpacket.go    AFPacket: the implementation on AF_PACKET sockets
 //	group.go       its receive rings, as one fanout group
-//	classrings.go  the two rings of a class, read in the order of arrival
+//	enlarge.go     larger rings, which join that group
+//	classrings.go  the rings of a class, read in the order of arrival
 //	ring.go        one TPACKET_V2 receive ring
 //	oversize.go    frames that are larger than a ring slot
 //	batch.go       Batch: the frames of one send call

@@ -20,6 +20,7 @@
 //	tick.go        losses and stopped rings, ageing, the tx path: once a second, more rarely if no frame comes
 //	change.go      changes of a running port, and what goes wrong after one
 //	replace.go     other sockets for a port that stays up
+//	enlarge.go     larger rings for a port that is in use
 //	alive.go       whether the workers still work: when they looked at their ports
 //	capture.go     what workers capture
 //	assist.go      programs in the kernel: what they have done, and which frames may take the fast path

@@ -8,6 +8,7 @@
 //	check.go               interfaces that must not become ports
 //	ports.go               ports that follow their interfaces
 //	staged.go              sockets that are opened before a configuration comes in force
+//	rings.go               how large the receive rings of a port are, before it is in use and then
 //	tap.go                 ports towards the host's stack
 //	link.go                changes of speed, address and MTU of a link
 //	speaker.go             LLDP and DCBX on one port

@@ -55,7 +55,7 @@ func TestOverflowingLossyRing(t *testing.T) {
 		vnet  frame.VnetHeader
 		lossy []byte
 	}{
-		{"frames", "speed: 1G", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 200)},
+		{"frames", "speed: 1G, ring: {other: 1000}", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 200)},
 		{"small frames", "speed: 1G, ring: {other: 50}", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 60)},
 		{"larger than a slot", "speed: 1G, ring: {frame: 400, other: 256}", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 1400)},
 		{"GSO frames", "speed: none, ring: {other: 256}", whole, IPv4UDP(1, 2, 0, 40*1400)},
