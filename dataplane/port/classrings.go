@@ -132,7 +132,7 @@ func (l *classRings) rewind() {
 
 func (l *classRings) behind(n int) bool {
 	for _, r := range l.rings {
-		if r.behind(min(n, r.slots/4)) || r.oversize.seen {
+		if r.behind(min(n, r.slots/4)) || r.oversize.seen && r.filled(r.head) {
 			return true
 		}
 	}

@@ -127,12 +127,12 @@ func TestQueueHoldsAsMuch(t *testing.T) {
 	for _, octets := range []int{64, 300, 1514} {
 		w := newWire(t)
 		c := w.config()
-		c.SmallFrame, c.Fanout, c.LosslessSlots, c.Queued = smallLimit, bySizeAndPCP(t), 2000, true
+		c.SmallFrame, c.Fanout, c.LosslessSlots, c.Queued = smallLimit, bySizeAndPCP(t), 4000, true
 		w.reopen(c)
-		assert.Equal(t, w.port.Slots(port.Lossless), port.Slots{Full: 2000, Small: 2000, Queued: true}, "slots")
-		n := 2000
+		assert.Equal(t, w.port.Slots(port.Lossless), port.Slots{Full: 4000, Small: 4000, Queued: true}, "slots")
+		n := 4000
 		if octets < 1514 {
-			n = 4000
+			n = 8000
 		}
 		half := false
 		for seq := range n {

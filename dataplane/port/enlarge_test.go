@@ -106,3 +106,20 @@ func TestRingsOfBeforeComeFirst(t *testing.T) {
 		}
 	})
 }
+
+// Frames whose memory is more than twice a slot do not fit a queue with twice the memory of slots.
+func TestQueueSuffices(t *testing.T) {
+	for frameSize, want := range map[int]bool{100: false, 600: true, 1514: true, 1648: true, 1649: false, 2000: false,
+		4014: false, 9014: true} {
+		assert.Equal(t, QueueSuffices(frameSize), want, "frames of %d octets", frameSize)
+	}
+}
+
+// A ring is not full of frames that came by its queue and have left, though nobody has asked the queue.
+func TestQueueThatHasRunEmpty(t *testing.T) {
+	l := ringsInMemory(8)
+	l.rings[0].oversize.seen = true
+	assert.True(t, !l.behind(0), "an empty ring has a frame")
+	l.publish(0, 10)
+	assert.True(t, l.behind(0) && l.behind(4), "a ring with a frame whose queue may be full does not fill up")
+}

@@ -3,6 +3,7 @@ package port
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"golang.org/x/net/bpf"
@@ -70,10 +71,16 @@ func (c *Config) slots(class Class) int {
 	return c.OtherSlots
 }
 
-// queuedSlots is how many frames a ring holds through which all of a class come: twice as many as full ones last for
-// the same time where frames are short.
-func (c *Config) queuedSlots(class Class) int {
-	return c.slots(class) + max(c.slots(class), c.SmallSlots)
+// queuedSlots is how many frames a ring holds through which all of a class come: twice as many as there are slots for
+// full ones.
+func (c *Config) queuedSlots(class Class) int { return 2 * c.slots(class) }
+
+// QueueSuffices reports whether a queue with twice the memory of ring slots, which the kernel makes of the octets that
+// longRing asks for, holds as many frames of up to frameSize octets as there are slots. For each frame the kernel counts
+// its own book-keeping, and memory that is a power of two, with some 400 octets around the frame.
+func QueueSuffices(frameSize int) bool {
+	const around, bookkeeping = 400, 256
+	return 1<<bits.Len(uint(frameSize+around-1))+bookkeeping <= 2*SlotOctets(frameSize)
 }
 
 // share gives data rings to their classes, as the newest ones.

@@ -12,14 +12,15 @@ import (
 )
 
 // ringSizes is socketConfig without the program that spreads the frames. Before a port is in use, its frames come by
-// queues, where the kernel lets the switch use programs: there it lets it have long queues, too.
+// queues that hold as many, where the kernel lets the switch use programs: there it lets it have long queues, too.
 func ringSizes(c *config.Config, p *config.Port, held, used bool) port.Config {
 	if held {
 		p = c.Assisted(p)
 	}
 	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()),
 		OtherSlots: int(p.OtherSlots()), FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame,
-		SmallSlots: p.Ring.Small, Queued: held && !used, XDP: true}
+		SmallSlots: p.Ring.Small, XDP: true,
+		Queued: held && !used && p.Ring.Small == 0 && port.QueueSuffices(int(p.Ring.Frame))}
 }
 
 // ringsSuffice tells whether the rings are large enough. Rings never shrink, because replacing a ring would lose the
