@@ -76,8 +76,8 @@ func (c *Config) slots(class Class) int {
 func (c *Config) queuedSlots(class Class) int { return 2 * c.slots(class) }
 
 // QueueSuffices reports whether a queue with twice the memory of ring slots, which the kernel makes of the octets that
-// longRing asks for, holds as many frames of up to frameSize octets as there are slots. For each frame the kernel counts
-// its own book-keeping, and memory that is a power of two, with some 400 octets around the frame.
+// longRing asks for, holds as many frames of up to frameSize octets as there are slots. For each frame the kernel
+// counts its own book-keeping, and memory that is a power of two, with some 400 octets around the frame.
 func QueueSuffices(frameSize int) bool {
 	const around, bookkeeping = 400, 256
 	return 1<<bits.Len(uint(frameSize+around-1))+bookkeeping <= 2*SlotOctets(frameSize)
