@@ -89,7 +89,8 @@ func (l *Larger) Steer() error {
 	return l.of.steer(l.of.program, len(l.of.rings)-len(l.rings))
 }
 
-// Leave undoes Join where Steer has failed. Nobody may use the port meanwhile. What goes wrong has no frame.
+// Leave undoes Join where Steer has failed, so that no frame has come to the larger rings. Nobody may use the port
+// meanwhile.
 func (l *Larger) Leave() {
 	l.of.rings = l.of.rings[:len(l.of.rings)-len(l.rings)]
 	for class := range l.of.classes {

@@ -92,7 +92,7 @@ func (d *Daemon) enlarged(p *portLink, now port.Config, err error) {
 	p.opened = now
 	switch {
 	case p.holds() || before.LosslessSlots == now.LosslessSlots:
-		d.log.Debug("the port is in use, and has its whole receive rings", "port", p.cfg.Name)
+		d.log.Debug("the port has its whole receive rings", "port", p.cfg.Name)
 	case p.assist == nil:
 		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name,
 			"the port has deep receive rings now, because no program in the kernel holds the peer (assist)")
