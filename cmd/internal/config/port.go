@@ -278,6 +278,9 @@ func (p *Port) read(v value) {
 // check finds contradicting keys of a port.
 func (p *Port) check(v value) {
 	p.checkTAP(v)
+	if _, err := interfaceName.read(p.Interface); err != nil {
+		v.at("interface").fail("is needed: without it the port's name counts, and that %v", err)
+	}
 	_, delay := find(v.pairs(), "delay")
 	length, both := find(v.pairs(), "cable")
 	if delay && both {
