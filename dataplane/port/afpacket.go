@@ -52,7 +52,7 @@ type AFPacket struct {
 	group     int                  // number of that group
 	program   []bpf.RawInstruction // of that group, as Steer got it
 	first     int                  // number of the first ring of those that the program chooses among
-	queued    bool                 // Config.Queued, of the first rings
+	queued    bool                 // all frames of a class come to one of those, through its queue
 	control   *ring
 	data      int // send socket for data frames
 	controlTx int // send socket for MAC Control frames

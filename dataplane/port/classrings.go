@@ -18,7 +18,7 @@ type classRings struct {
 	forced  int // how many frames come from that ring before stamps are compared again
 }
 
-// maxRings is how many rings a class can have: three, and three for each time that they were enlarged.
+// maxRings is how many rings a class can have: three, or a queue, and as many for each time that they were enlarged.
 const maxRings = 9
 
 // maxPending is how many frames of a class can be received and not released.

@@ -34,14 +34,14 @@ func (p *AFPacket) Larger(c Config) (*Larger, error) {
 }
 
 func (l *Larger) open() error {
-	if len(l.of.rings)/int(NumClasses) >= maxRings {
+	configs := l.c.dataRings()
+	if len(l.of.classes[Other].rings)+len(configs)/int(NumClasses) > maxRings {
 		return errors.New("the receive rings were enlarged too often: start the switch again")
 	}
 	index, err := interfaceIndex(l.c.Interface)
 	if err != nil {
 		return err
 	}
-	configs := l.c.dataRings()
 	if l.rings, err = makeRings(configs); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (l *Larger) Join() {
 // Steer makes all frames come to the larger rings, once they have joined. When it returns, none comes to those of
 // before any more. The kernel takes its time; the port goes on meanwhile.
 func (l *Larger) Steer() error {
-	return l.of.steer(l.of.program, len(l.of.rings)-len(l.rings))
+	return l.of.steer(l.of.program, len(l.of.rings)-len(l.rings), l.c.Queued)
 }
 
 // Leave undoes Join where Steer has failed, so that no frame has come to the larger rings. Nobody may use the port
@@ -126,22 +126,17 @@ func numbered(program []bpf.RawInstruction, first int) []bpf.RawInstruction {
 		bpf.RawInstruction{Op: returnA})
 }
 
-// queued returns a program that chooses the ring of long frames for all frames of a class. They are numbered in the
-// order in which dataRings has them, the control ring behind the first two.
+// queued returns a program that chooses, for all frames of a class, the one ring that the class has beside the control
+// ring: its number is that of the class.
 func queued(program []bpf.RawInstruction) []bpf.RawInstruction {
 	return rewritten(program, func(ring uint32) uint32 {
-		switch {
-		case ring < uint32(controlRing):
-			ring += uint32(longRings)
-		case ring >= uint32(smallRings):
-			ring -= uint32(smallRings - longRings)
+		if ring >= uint32(longRings) {
+			ring = (ring - uint32(longRings)) % uint32(NumClasses)
 		}
 		return ring
-	}, bpf.RawInstruction{Op: ifGreater, K: uint32(controlRing) - 1, Jt: 2},
-		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_ADD | unix.BPF_K, K: uint32(longRings)},
-		bpf.RawInstruction{Op: returnA},
-		bpf.RawInstruction{Op: ifGreater, K: uint32(smallRings) - 1, Jf: 1},
-		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_SUB | unix.BPF_K, K: uint32(smallRings - longRings)},
+	}, bpf.RawInstruction{Op: ifGreater, K: uint32(controlRing), Jf: 2},
+		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_SUB | unix.BPF_K, K: uint32(longRings)},
+		bpf.RawInstruction{Op: unix.BPF_ALU | unix.BPF_MOD | unix.BPF_K, K: uint32(NumClasses)},
 		bpf.RawInstruction{Op: returnA})
 }
 

@@ -3,6 +3,7 @@ package port_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,7 @@ import (
 
 // bySizeAndPCP steers frames of priority 3 to the lossless rings, and small ones of both classes to those for small
 // frames. It returns its result in the accumulator, as the switch's program does.
-func bySizeAndPCP(t *testing.T) []bpf.RawInstruction {
+func bySizeAndPCP(t testing.TB) []bpf.RawInstruction {
 	t.Helper()
 	return assert.Got(bpf.Assemble([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtProto},
@@ -113,6 +114,8 @@ func largerWhileFramesCome(t *testing.T, queued bool) {
 		got := w.port.Slots(port.Lossless)
 		assert.True(t, got.Full >= slots && got.Small >= slots, "%+v slots after a change to %d", got, slots)
 	}
+	_, err := w.port.Larger(c)
+	assert.Fails(t, err, "enlarged too often", "larger rings for the third time")
 	assert.Equal(t, [2]uint64{w.port.Losses(port.Other), w.port.Losses(port.Lossless)}, [2]uint64{}, "losses")
 	another := w.socket("host") // the sender has the first one
 	assert.Must(t, another.Send(frame.VnetHeader{}, craft(nil, frame.TypeMACControl, 1, 60)))
@@ -123,42 +126,79 @@ func largerWhileFramesCome(t *testing.T, queued bool) {
 }
 
 // A queue in place of the lossless rings holds as many frames as they do, long and short ones, and says how full it is.
+// The frames are, between each two powers of two of memory, the shortest and the longest for which QueueSuffices, and
+// all together take more memory than the least queue has.
 func TestQueueHoldsAsMuch(t *testing.T) {
-	for _, octets := range []int{64, 300, 1514} {
+	for _, row := range []struct{ frameSize, slots, octets, frames int }{
+		{1514, 4000, 64, 8000}, {1514, 4000, 300, 8000}, {1514, 4000, 1514, 4000},
+		{513, 10_000, 513, 10_000}, {624, 10_000, 624, 10_000}, {1025, 5000, 1025, 5000}, {1648, 4000, 1648, 4000},
+		{2049, 2500, 2049, 2500}, {3696, 2000, 3696, 2000}, {4097, 1500, 4097, 1500}, {7792, 1000, 7792, 1000},
+		{8193, 1000, 8193, 1000}, {9014, 1000, 9014, 1000},
+	} {
+		assert.MustBeTrue(t, port.QueueSuffices(row.frameSize), "frames of %d octets have rings at once", row.frameSize)
 		w := newWire(t)
-		c := w.config()
-		c.SmallFrame, c.Fanout, c.LosslessSlots, c.Queued = smallLimit, bySizeAndPCP(t), 4000, true
-		w.reopen(c)
-		assert.Equal(t, w.port.Slots(port.Lossless), port.Slots{Full: 4000, Small: 4000, Queued: true}, "slots")
-		n := 4000
-		if octets < 1514 {
-			n = 8000
-		}
-		half := false
-		for seq := range n {
-			w.send(frame.VnetHeader{}, craft(tci(3, 7), experimental, seq, octets))
-			if seq == n/2+n/16 {
-				half = w.port.BacklogExceeds(port.Lossless, 1<<30)
-			}
-		}
-		w.awaitBacklog(port.Lossless, n)
-		assert.True(t, half, "%d octets: the port is not seen to fill up", octets)
-		fill := w.port.Backlog(port.Lossless).Fill
-		assert.True(t, fill > 0.25 && fill <= 1, "%d octets: full to %v", octets, fill)
-		frames := make([]port.Frame, 16)
-		for seq := 0; seq < n; {
-			got := w.port.Receive(port.Lossless, frames, 1<<20)
-			assert.MustBeTrue(t, got > 0, "%d octets: %d of %d frames came", octets, seq, n)
-			for _, f := range frames[:got] {
-				assert.MustBeTrue(t, !f.Truncated && len(f.Data) == octets, "%d octets: frame %d is cut", octets, seq)
-				number := int(binary.BigEndian.Uint32(f.Data[frame.HeaderOctets+frame.TagOctets:]))
-				assert.MustEqual(t, number, seq, "number of a frame")
-				seq++
-			}
-			w.port.Release(port.Lossless, got)
-		}
-		assert.Equal(t, w.port.Losses(port.Lossless), 0, "%d octets: losses", octets)
+		w.queueHolds(row.frameSize, row.slots, row.octets, row.frames)
+		assert.Must(t, w.port.Close())
 	}
+}
+
+// queueHolds sends the port, with a queue for some slots, frames of some octets, which the queue has to hold.
+func (w *wire) queueHolds(frameSize, slots, octets, n int) {
+	t := w.t
+	t.Helper()
+	what := fmt.Sprintf("%d octets, slots for %d", octets, frameSize)
+	c := w.config()
+	c.SmallFrame, c.Fanout, c.FrameSize, c.LosslessSlots, c.Queued = smallLimit, bySizeAndPCP(t), frameSize, slots, true
+	w.reopen(c)
+	assert.Equal(t, w.port.Slots(port.Lossless), port.Slots{Full: slots, Small: slots, Queued: true}, "%s: slots", what)
+	half := false
+	for seq := range n {
+		w.send(frame.VnetHeader{}, craft(tci(3, 7), experimental, seq, octets))
+		if seq == n/2+n/16 {
+			half = w.port.BacklogExceeds(port.Lossless, 1<<30)
+		}
+	}
+	w.awaitBacklog(port.Lossless, n)
+	assert.True(t, half, "%s: the port is not seen to fill up", what)
+	fill := w.port.Backlog(port.Lossless).Fill
+	assert.True(t, fill > 0.25 && fill <= 1, "%s: full to %v", what, fill)
+	w.wantNumbered(n, octets)
+	assert.Equal(t, w.port.Losses(port.Lossless), 0, "%s: losses", what)
+}
+
+// wantNumbered receives n lossless frames of some octets, in order.
+func (w *wire) wantNumbered(n, octets int) {
+	w.t.Helper()
+	frames := make([]port.Frame, 16)
+	for seq := 0; seq < n; {
+		got := w.port.Receive(port.Lossless, frames, 1<<20)
+		assert.MustBeTrue(w.t, got > 0, "%d octets: %d of %d frames came", octets, seq, n)
+		for _, f := range frames[:got] {
+			assert.MustBeTrue(w.t, !f.Truncated && len(f.Data) == octets, "%d octets: frame %d is cut", octets, seq)
+			number := int(binary.BigEndian.Uint32(f.Data[frame.HeaderOctets+frame.TagOctets:]))
+			assert.MustEqual(w.t, number, seq, "number of a frame")
+			seq++
+		}
+		w.port.Release(port.Lossless, got)
+	}
+}
+
+// A port that is not in use may get a larger queue in place of its queue, which then holds what it says.
+func TestLargerQueue(t *testing.T) {
+	w := newWire(t)
+	c := w.config()
+	c.SmallFrame, c.Fanout, c.Queued = smallLimit, bySizeAndPCP(t), true
+	w.reopen(c)
+	c.LosslessSlots = 4000
+	larger := assert.Got(w.port.Larger(c)).Must(t)
+	larger.Join()
+	assert.Must(t, larger.Steer())
+	for seq := range 4000 {
+		w.send(frame.VnetHeader{}, craft(tci(3, 7), experimental, seq, 1514))
+	}
+	w.awaitBacklog(port.Lossless, 4000)
+	w.wantNumbered(4000, 1514)
+	assert.Equal(t, w.port.Losses(port.Lossless), 0, "losses")
 }
 
 // Larger rings whose steering fails leave, and the port is as it was.

@@ -11,7 +11,7 @@ import (
 )
 
 // lastRing is the number of the ring of small lossless frames.
-const lastRing = smallRings + int(Lossless)
+const lastRing = longRings + int(NumClasses) + int(Lossless)
 
 // byValueOrAccumulator are programs that return the first octet of a frame, up to lastRing.
 var byValueOrAccumulator = map[string][]bpf.Instruction{
@@ -33,7 +33,7 @@ func valuesBelow(n int) []bpf.Instruction {
 func TestNumbered(t *testing.T) {
 	for name, program := range byValueOrAccumulator {
 		raw := assert.Got(bpf.Assemble(program)).Must(t)
-		for _, first := range []int{7, 13} {
+		for _, first := range []int{3, 7, 13} {
 			instructions, ok := bpf.Disassemble(numbered(raw, first))
 			assert.MustBeTrue(t, ok, "%s from %d: not all is understood", name, first)
 			vm := assert.Got(bpf.NewVM(instructions)).Must(t)
@@ -52,15 +52,14 @@ func TestNumbered(t *testing.T) {
 	}
 }
 
-// A program for queues chooses the ring of long frames of a class for all of its frames.
+// A program for queues chooses the one ring of a class for all of its frames.
 func TestQueued(t *testing.T) {
 	for name, program := range byValueOrAccumulator {
 		raw := assert.Got(bpf.Assemble(program)).Must(t)
 		instructions, ok := bpf.Disassemble(queued(raw))
 		assert.MustBeTrue(t, ok, "%s: not all is understood", name)
 		vm := assert.Got(bpf.NewVM(instructions)).Must(t)
-		for ring, want := range []int{longRings, longRings + 1, controlRing, longRings, longRings + 1, longRings,
-			longRings + 1} {
+		for ring, want := range []int{0, 1, controlRing, 0, 1, 0, 1} {
 			got := assert.Got(vm.Run([]byte{byte(ring)})).Must(t)
 			assert.Equal(t, got, want, "%s, ring %d", name, ring)
 		}
@@ -109,8 +108,9 @@ func TestRingsOfBeforeComeFirst(t *testing.T) {
 
 // Frames whose memory is more than twice a slot do not fit a queue with twice the memory of slots.
 func TestQueueSuffices(t *testing.T) {
-	for frameSize, want := range map[int]bool{100: false, 600: true, 1514: true, 1648: true, 1649: false, 2000: false,
-		4014: false, 9014: true} {
+	for frameSize, want := range map[int]bool{60: false, 512: false, 513: true, 624: true, 625: false, 1024: false,
+		1025: true, 1514: true, 1648: true, 1649: false, 2048: false, 2049: true, 3696: true, 3697: false, 4096: false,
+		4097: true, 7792: true, 7793: false, 8192: false, 8193: true, 9014: true, 15984: true, 15985: false} {
 		assert.Equal(t, QueueSuffices(frameSize), want, "frames of %d octets", frameSize)
 	}
 }

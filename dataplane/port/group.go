@@ -43,21 +43,22 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	return p.Steer(c.Fanout)
 }
 
-// dataRings returns the rings of both classes in the order in which they join the group.
+// dataRings returns the rings of both classes in the order in which they join the group: those of long frames alone
+// where all come through the queues behind them.
 func (c *Config) dataRings() []ringConfig {
-	var configs []ringConfig
-	for _, ring := range []func(slots int) ringConfig{c.ring, c.longRing, c.smallRing} {
-		for class := range NumClasses {
-			configs = append(configs, ring(c.slots(class)))
-		}
-	}
+	kinds := []func(slots int) ringConfig{c.ring, c.longRing, c.smallRing}
 	if c.SmallFrame == 0 {
-		configs = configs[:2*NumClasses]
+		kinds = kinds[:2]
 	}
 	if c.Queued {
-		for i := range configs {
-			if configs[i].slots = 1; i/int(NumClasses) == 1 {
-				configs[i].slots = c.queuedSlots(Class(i % int(NumClasses)))
+		kinds = kinds[1:2]
+	}
+	var configs []ringConfig
+	for _, ring := range kinds {
+		for class := range NumClasses {
+			configs = append(configs, ring(c.slots(class)))
+			if c.Queued {
+				configs[class].slots = c.queuedSlots(class)
 			}
 		}
 	}
@@ -101,7 +102,6 @@ func (p *AFPacket) share(c *Config, rings []*ring) {
 const (
 	controlRing = int(NumClasses)
 	longRings   = controlRing + 1
-	smallRings  = longRings + int(NumClasses)
 )
 
 func (c *Config) ring(slots int) ringConfig {
@@ -232,21 +232,22 @@ func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
 	if p.program != nil && slices.Equal(program, p.program) {
 		return nil
 	}
-	return p.steer(program, p.first)
+	return p.steer(program, p.first, p.queued)
 }
 
-// steer makes a program choose among the rings from number first on.
-func (p *AFPacket) steer(program []bpf.RawInstruction, first int) error {
+// steer makes a program choose among the rings from number first on, of which each class has but one where all of its
+// frames come through a queue.
+func (p *AFPacket) steer(program []bpf.RawInstruction, first int, queue bool) error {
 	inForce := program
-	switch {
-	case first > 0:
-		inForce = numbered(program, first)
-	case p.queued:
-		inForce = queued(program)
+	if queue {
+		inForce = queued(inForce)
+	}
+	if first > 0 {
+		inForce = numbered(inForce, first)
 	}
 	if err := attach(p.rings[0].fd, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, inForce); err != nil {
 		return fmt.Errorf("attach fanout program: %w", err)
 	}
-	p.program, p.first = program, first
+	p.program, p.first, p.queued = program, first, queue
 	return nil
 }
