@@ -118,7 +118,9 @@ func (l *classRings) release(n int) {
 	l.settled -= n
 	for i, r := range l.rings {
 		if counts[i] > 0 {
-			r.release(counts[i])
+			if r.release(counts[i]); i < l.newest {
+				r.freeBuffers()
+			}
 		}
 	}
 }

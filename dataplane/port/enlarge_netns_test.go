@@ -201,6 +201,60 @@ func TestLargerQueue(t *testing.T) {
 	assert.Equal(t, w.port.Losses(port.Lossless), 0, "losses")
 }
 
+// Rings of before keep no memory for frames, though frames come to them until the port is steered to the larger ones. A
+// frame that was received before stays as it is until it is released.
+func TestRingsOfBeforeKeepNoFrames(t *testing.T) {
+	w := newWire(t)
+	c := w.config()
+	c.SmallFrame, c.Fanout, c.Queued = smallLimit, bySizeAndPCP(t), true
+	w.reopen(c)
+	w.lossless(8, 300)
+	w.collect(port.Lossless, 8)
+	want := w.lossless(1, 1000)
+	w.awaitBacklog(port.Lossless, 1)
+	var frames [1]port.Frame
+	assert.MustEqual(t, w.port.Receive(port.Lossless, frames[:], 1<<20), 1, "frames")
+	assert.True(t, w.port.FrameMemory(port.Lossless) >= 64<<10, "no memory for frames: nothing is shown")
+	c.Queued = false
+	larger := assert.Got(w.port.Larger(c)).Must(t)
+	larger.Join()
+	wantData(t, frames[:], want)
+	w.port.Release(port.Lossless, 1)
+	assert.Equal(t, w.port.FrameMemory(port.Lossless), 0, "octets for frames once the last was released")
+	late := w.lossless(1, 1000)
+	wantData(t, w.collect(port.Lossless, 1), late)
+	assert.Equal(t, w.port.FrameMemory(port.Lossless), 0, "octets for frames once a late one was released")
+	assert.Must(t, larger.Steer())
+}
+
+// The rings of an empty port keep no memory for frames when larger ones join.
+func TestLargerRingsOfAnEmptyPort(t *testing.T) {
+	w := newWire(t)
+	c := w.config()
+	c.SmallFrame, c.Fanout = smallLimit, bySizeAndPCP(t)
+	w.reopen(c)
+	w.lossless(8, 60)
+	w.lossless(8, 9000)
+	w.collect(port.Lossless, 16)
+	assert.True(t, w.port.FrameMemory(port.Lossless) > 64<<10, "no memory for frames: nothing is shown")
+	larger := assert.Got(w.port.Larger(c)).Must(t)
+	larger.Join()
+	assert.Equal(t, w.port.FrameMemory(port.Lossless), 0, "octets for frames")
+	assert.Must(t, larger.Steer())
+}
+
+// lossless lets the host send n numbered frames of the given length with priority 3.
+func (w *wire) lossless(n, octets int) (sent [][]byte) {
+	w.t.Helper()
+	for range n {
+		b := craft(tci(3, 7), experimental, w.seq, octets)
+		w.seq++
+		w.send(frame.VnetHeader{}, b)
+		sent = append(sent, b)
+	}
+	return sent
+}
+
 // Larger rings whose steering fails leave, and the port is as it was.
 func TestLargerRingsThatLeave(t *testing.T) {
 	w := newWire(t)

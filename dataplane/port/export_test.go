@@ -105,3 +105,14 @@ func ReadTaps(l *PacketSockets, list io.ReaderAt) (inodes []uint64) {
 	}
 	return inodes
 }
+
+// FrameMemory is the memory for frames beside the slots of the data rings of a class, in octets.
+func (p *AFPacket) FrameMemory(c Class) (octets int) {
+	for _, r := range p.classes[c].rings {
+		octets += len(r.small)
+		for _, b := range r.oversize.buffers {
+			octets += len(b.b)
+		}
+	}
+	return octets
+}

@@ -84,11 +84,14 @@ func QueueSuffices(frameSize int) bool {
 	return 1<<bits.Len(uint(frameSize+around-1))+bookkeeping <= 2*SlotOctets(frameSize)
 }
 
-// share gives data rings to their classes, as the newest ones.
+// share gives data rings to their classes, as the newest ones. Those of before keep no buffers that they do not use.
 func (p *AFPacket) share(c *Config, rings []*ring) {
 	for class := range NumClasses {
 		l := &p.classes[class]
 		l.newest = len(l.rings)
+		for _, r := range l.rings {
+			r.freeBuffers()
+		}
 		for i := int(class); i < len(rings); i += int(NumClasses) {
 			l.rings = append(l.rings, rings[i])
 		}

@@ -228,6 +228,14 @@ func (r *ring) release(n int) {
 	}
 }
 
+// freeBuffers frees the memory for frames of a ring to which hardly any come any more, once it is empty. A late frame
+// gets its own.
+func (r *ring) freeBuffers() {
+	if !r.filled(r.head) {
+		r.small, r.copies, r.oversize.buffers = nil, 0, [oversizeBuffers]oversizeBuffer{}
+	}
+}
+
 func (r *ring) rewind() { r.next, r.pending, r.copies = r.head, 0, 0 }
 
 // behind tells whether more than n slots, counted from the oldest, are filled.
