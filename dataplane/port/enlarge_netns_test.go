@@ -183,6 +183,23 @@ func (w *wire) wantNumbered(n, octets int) {
 	}
 }
 
+// A look at a queue counts what waits there before the first frame was read, too.
+func TestQueueIsSeenBeforeItIsRead(t *testing.T) {
+	w := newWire(t)
+	c := w.config()
+	c.SmallFrame, c.Fanout, c.LosslessSlots, c.Queued = smallLimit, bySizeAndPCP(t), 4000, true
+	w.reopen(c)
+	assert.Equal(t, w.port.Backlog(port.Lossless), port.Backlog{}, "backlog of an empty port")
+	const waiting = 1000
+	w.lossless(waiting, 1514)
+	w.awaitBacklog(port.Lossless, waiting)
+	got := w.port.Backlog(port.Lossless)
+	share := float64(waiting) / float64(2*c.LosslessSlots) // of the slots; a frame takes a larger one of the queue
+	assert.True(t, got.Octets >= waiting*1514 && got.Fill > 1.2*share && got.Fill <= 2*share, "backlog %+v", got)
+	w.collect(port.Lossless, waiting)
+	assert.Equal(t, w.port.Backlog(port.Lossless), port.Backlog{}, "backlog of a port that was read")
+}
+
 // A port that is not in use may get a larger queue in place of its queue, which then holds what it says.
 func TestLargerQueue(t *testing.T) {
 	w := newWire(t)

@@ -102,9 +102,9 @@ func (r *ring) fetch(o *oversizeBuffer, s []byte, st uint32) bool {
 }
 
 // queued returns the octets of kernel memory that the frames in the socket's queue take, and the limit. It makes a
-// system call, but only after an oversize frame.
+// system call, but only after an oversize frame, or while one waits in a ring that has no others.
 func (r *ring) queued() (octets, limit int) {
-	if !r.oversize.seen {
+	if !r.oversize.seen && (r.frameSize > 0 || !r.filled(r.head)) {
 		return 0, 1
 	}
 	var info [unix.SK_MEMINFO_VARS]uint32
