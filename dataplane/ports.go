@@ -233,16 +233,23 @@ func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 		return
 	}
 	p.busy(now) // once a second, so that a later call judges no more than the last second
-	overflow := "the lossless receive ring overflowed: this switch did not read it for longer than ring.outage, and " +
-		"nothing that it has read shows that the peer sent on after XOFF"
-	if p.peerOverran() {
-		overflow = "the lossless receive ring overflowed: " + moreThanHeadroom
-	}
-	s.ringLost(p, port.Other, int(l.Other-p.losses.Other), overflow)
-	s.ringLost(p, port.Lossless, int(l.Lossless-p.losses.Lossless), overflow)
+	why := p.overflow()
+	s.ringLost(p, port.Other, int(l.Other-p.losses.Other), why)
+	s.ringLost(p, port.Lossless, int(l.Lossless-p.losses.Lossless), why)
+	p.overran, p.waited = p.peerOverran(), p.waitedAfterXoff()
 	p.count.ControlLost += l.Control - p.losses.Control
 	p.count.HostDrops += l.Host - p.losses.Host
 	p.losses = l
+}
+
+// overflow is why the lossless receive ring was full.
+func (p *portState) overflow() string {
+	const what = "the lossless receive ring overflowed: "
+	if p.peerOverran() {
+		return what + moreThanHeadroom
+	}
+	return what + "this switch did not read it for longer than ring.outage, and nothing that it has read shows that " +
+		"the peer sent on after XOFF"
 }
 
 // RingStopped takes over the counts of the data rings of a class of a port while the kernel has stopped one of them.
@@ -273,6 +280,13 @@ func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
 	if p := s.at(i, now); p != nil {
 		s.ringLost(p, c, n, "frames were lost between the kernel and the switch: it had no memory for a long frame, "+
 			"or the receive rings were replaced while frames came")
+	}
+}
+
+// QueueOverflowed counts n frames of a port that found no room in the queue by which all frames of their class come.
+func (s *Switch) QueueOverflowed(i int, c port.Class, n int, now int64) {
+	if p := s.at(i, now); p != nil {
+		s.ringLost(p, c, n, p.overflow())
 	}
 }
 

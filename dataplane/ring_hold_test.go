@@ -288,11 +288,16 @@ func TestOverflowIsBlamedByEvidence(t *testing.T) {
 	} {
 		p.headroomUse[lossless].Waited, p.headroomUse[lossless].WaitedBehindEarlier = row.waited, row.early
 		p.xoffSent = row.xoffSent
-		r.now += 2 * eventJoin
 		lost += 10
-		r.sw.ReadLosses(0, RingLosses{Lossless: lost}, r.now)
-		if e := r.lastEvent(); e.Kind != EventLosslessDrop || e.Count != 10 || !strings.Contains(e.Text, row.want) {
-			t.Errorf("%s: event %+v, want one that says %q", row.name, e, row.want)
+		for what, lose := range []func(){
+			func() { r.sw.QueueOverflowed(0, port.Lossless, 10, r.now) }, // before a port is in use
+			func() { r.sw.ReadLosses(0, RingLosses{Lossless: lost}, r.now) },
+		} {
+			r.now += 2 * eventJoin
+			lose()
+			if e := r.lastEvent(); e.Kind != EventLosslessDrop || e.Count != 10 || !strings.Contains(e.Text, row.want) {
+				t.Errorf("%s, %d: event %+v, want one that says %q", row.name, what, e, row.want)
+			}
 		}
 	}
 }

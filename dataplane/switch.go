@@ -110,7 +110,7 @@ type portState struct {
 	loop               string     // which probe shut the port's flooding; empty where flooding is on
 	session            uint32     // counts how often the link went down
 	modeChanged        bool       // by the newest configuration, which has ended all holds
-	overran            bool       // what peerOverran has reported last
+	overran            bool       // what peerOverran told ReadLosses last
 	waited             uint64     // HeadroomUse.Waited of all queues by then
 	headroomUse        [NumPriorities]headroomUseMeter
 	deferredFrames     []deferredFrame

@@ -273,16 +273,18 @@ func (s *Switch) noRoomText(p *portState, a *Arrival, why noRoom) string {
 	return "the headroom was full before XOFF had passed the port's delay"
 }
 
-// peerOverran reports whether frames that came after XOFF were too much for a headroom since the last call, or before
-// it and the peer has been held since. Only that shows that an overflow of the ring is the peer's.
+// peerOverran reports whether frames that came after XOFF were too much for a headroom since the last ReadLosses, or
+// before it and the peer has been held since. Only that shows that an overflow of the ring is the peer's.
 func (p *portState) peerOverran() bool {
-	var waited uint64
+	return p.waitedAfterXoff() > p.waited || p.overran && p.xoffSent != 0
+}
+
+// waitedAfterXoff is how many frames came after XOFF and found no room.
+func (p *portState) waitedAfterXoff() (frames uint64) {
 	for q := range p.headroomUse {
-		waited += p.headroomUse[q].Waited
+		frames += p.headroomUse[q].Waited
 	}
-	p.overran = waited > p.waited || p.overran && p.xoffSent != 0
-	p.waited = waited
-	return p.overran
+	return frames
 }
 
 // judgeNoRoom counts a frame without room as Waited, or as one of those for which XOFF left late.

@@ -200,6 +200,35 @@ func TestQueueIsSeenBeforeItIsRead(t *testing.T) {
 	assert.Equal(t, w.port.Backlog(port.Lossless), port.Backlog{}, "backlog of a port that was read")
 }
 
+// A frame that found no room in a queue by which all come is told from a long one, also once larger rings have joined.
+func TestQueueOverflows(t *testing.T) {
+	for _, queued := range []bool{true, false} {
+		w := newWire(t)
+		c := w.config()
+		c.SmallFrame, c.Fanout, c.LosslessSlots, c.Queued = smallLimit, bySizeAndPCP(t), 4000, queued
+		octets, sent := 1514, 7000
+		if !queued {
+			c.Fanout, octets, sent = assert.Got(bpf.Assemble([]bpf.Instruction{
+				bpf.RetConstant{Val: longRing + uint32(port.Lossless)}})).Must(t), 9000, 3000
+		}
+		w.reopen(c)
+		w.lossless(sent, octets)
+		w.awaitBacklog(port.Lossless, sent)
+		c.Queued = false
+		larger := assert.Got(w.port.Larger(c)).Must(t)
+		larger.Join()
+		lost := 0
+		for _, f := range w.collect(port.Lossless, sent) {
+			assert.MustEqual(t, f.Overflow, f.Truncated && queued, "overflow of a queue for all frames")
+			if f.Truncated {
+				lost++
+			}
+		}
+		assert.True(t, lost > 0, "no frame is lost: nothing is shown")
+		assert.Must(t, larger.Steer())
+	}
+}
+
 // A port that is not in use may get a larger queue in place of its queue, which then holds what it says.
 func TestLargerQueue(t *testing.T) {
 	w := newWire(t)

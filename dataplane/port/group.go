@@ -93,6 +93,7 @@ func (p *AFPacket) share(c *Config, rings []*ring) {
 			r.freeBuffers()
 		}
 		for i := int(class); i < len(rings); i += int(NumClasses) {
+			rings[i].all = c.Queued
 			l.rings = append(l.rings, rings[i])
 		}
 		if l.holds = (Slots{}); c.Queued {

@@ -67,6 +67,7 @@ type Frame struct {
 	Vnet      frame.VnetHeader // checksum and segmentation state; zero for an ordinary frame
 	Stamp     int64            // receive time, ns of CLOCK_REALTIME
 	Truncated bool             // there was no room for the frame: there is no Data, or of a MAC Control frame the start
+	Overflow  bool             // Truncated, because the queue by which all frames of the class come was full
 	Octets    int              // of a frame longer than MaxFrame, which Data is only the start of; else 0
 
 	vnet []byte // the octets that Vnet was read from, if any

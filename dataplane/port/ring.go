@@ -30,6 +30,7 @@ type ring struct {
 	perBlock  int
 	slots     int
 	vnet      bool
+	all       bool // all frames of the class come by the queue behind the ring
 
 	blockLen int
 	head     int           // oldest slot that is not released
@@ -162,6 +163,7 @@ func (r *ring) read(s []byte, st uint32, f *Frame) bool {
 		return r.readOversize(s, st, f)
 	}
 	if f.Truncated = h.Snaplen < h.Len; f.Truncated && r.vnet {
+		f.Overflow = r.all
 		return true
 	}
 	if r.vnet {

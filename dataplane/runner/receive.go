@@ -356,14 +356,19 @@ func (w *worker) serve(arrivals []dataplane.Arrival) {
 // giveBack releases the slots of the frames before next, and counts as lost the truncated frames among them, which
 // fitted neither a slot nor the queue behind the ring.
 func (w *worker) giveBack(t *portTask, c port.Class, n int, next frameSegment) {
-	lost := 0
+	lost, overflowed := 0, 0
 	for i := range next.frame {
-		if w.frames[i].Truncated {
+		switch f := &w.frames[i]; {
+		case f.Overflow:
+			overflowed++
+		case f.Truncated:
 			lost++
 		}
 	}
-	if lost > 0 {
-		w.lock().RingLost(t.index, c, lost, w.clock())
+	if lost+overflowed > 0 {
+		sw := w.lock()
+		sw.RingLost(t.index, c, lost, w.clock())
+		sw.QueueOverflowed(t.index, c, overflowed, w.clock())
 		w.unlock()
 	}
 	t.port.Release(c, next.frame)

@@ -3,6 +3,7 @@ package runner
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -250,6 +251,44 @@ func TestRunnerSendsProbes(t *testing.T) {
 	assert.True(t, h.EtherType == 0x88B6 && h.Src == frame.Address(own[:]), "the first frame is %x", frames[0].Data)
 	l.stations[0].send(frames[0].Data)
 	eventually(t, "the loop is seen", func() bool { return l.balanced().Ports[0].Loop == bridge.LoopShut })
+}
+
+// An overflowing port has no room for any frame of a class, in a queue by which all come, or in one of long frames.
+type overflowing struct {
+	*porttest.End
+	queue bool
+}
+
+func (p overflowing) Receive(c port.Class, dst []port.Frame, most int) int {
+	n := p.End.Receive(c, dst, most)
+	for i := range n {
+		dst[i] = port.Frame{Truncated: true, Overflow: p.queue}
+	}
+	return n
+}
+
+// The event of a queue that was full says that a ring has overflowed where all frames come by it, and else that there
+// was no memory for a long frame.
+func TestWhatAFullQueueMeans(t *testing.T) {
+	for queue, want := range map[bool]string{true: "the lossless receive ring overflowed: this switch did not read it",
+		false: "it had no memory for a long frame"} {
+		l := newTestbed(t, executors[0], roomy(1))
+		l.must(l.r.Configure(roomy(1), asMap(unshapedPorts(1)...), nil))
+		l.stations, l.ports[0] = append(l.stations, &station{l: l}), unshaped(0)
+		l.attach(0, func(p *porttest.End) port.Port { return overflowing{p, queue} })
+		l.stations[0].send(several(0, 1, lossless, 3, small)...)
+		lost := func() uint64 { return l.snapshotOf(0).Counters.LosslessDrops[dataplane.Unknown] }
+		eventually(t, "the frames are lost", func() bool { return lost() == 3 })
+		var said []string
+		for _, e := range l.r.sw.Events(nil, 0) {
+			if e.Kind == dataplane.EventLosslessDrop {
+				said = append(said, e.Text)
+			}
+		}
+		assert.True(t, len(said) > 0 && !slices.ContainsFunc(said, func(text string) bool {
+			return !strings.Contains(text, want)
+		}), "events %q, want %q", said, want)
+	}
 }
 
 // A busyPort keeps a worker for a while at each look for frames, as one with a load does. It counts these looks.
