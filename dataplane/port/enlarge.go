@@ -10,9 +10,10 @@ import (
 
 // Larger are larger data rings for a port that receives. They join the fanout group of its rings, behind them (open).
 // Then the port's worker reads them too (Join), and the program chooses among them instead of those of before (Steer).
-// Those of before stay members: without them the kernel would number the rings anew. So they are read, too: where a
-// link comes up, the kernel takes the members back one by one, and frames come to any of them. No frame is lost or
-// overtaken, and no peer has to be held.
+// Those of before stay members: where one leaves, the kernel gives its number to the last one, and not at the moment at
+// which it takes another program; where a link comes up, it numbers the members in the order of their sockets again. So
+// they are read, too: while it does, frames come to any of them. No frame is lost or overtaken, and no peer has to be
+// held.
 type Larger struct {
 	of    *AFPacket
 	c     Config

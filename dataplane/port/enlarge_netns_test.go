@@ -200,6 +200,17 @@ func TestQueueIsSeenBeforeItIsRead(t *testing.T) {
 	assert.Equal(t, w.port.Backlog(port.Lossless), port.Backlog{}, "backlog of a port that was read")
 }
 
+// The rings of a port take as much memory as its configuration says.
+func TestRingOctets(t *testing.T) {
+	w := newWire(t)
+	for _, queued := range []bool{false, true} {
+		c := w.config()
+		c.SmallFrame, c.Fanout, c.LosslessSlots, c.Queued = smallLimit, bySizeAndPCP(t), 4000, queued
+		w.reopen(c)
+		assert.Equal(t, w.port.RingMemory(), c.RingOctets(), "octets, queued %v", queued)
+	}
+}
+
 // A frame that found no room in a queue by which all come is told from a long one, also once larger rings have joined.
 func TestQueueOverflows(t *testing.T) {
 	for _, queued := range []bool{true, false} {
@@ -214,6 +225,8 @@ func TestQueueOverflows(t *testing.T) {
 		w.reopen(c)
 		w.lossless(sent, octets)
 		w.awaitBacklog(port.Lossless, sent)
+		most, takes := c.QueueOctets()-8<<20, w.port.Backlog(port.Lossless).Octets // 8 MiB are the other class's
+		assert.True(t, takes >= most && takes < most+2*(octets+1024), "the queue takes %d octets, want %d", takes, most)
 		c.Queued = false
 		larger := assert.Got(w.port.Larger(c)).Must(t)
 		larger.Join()

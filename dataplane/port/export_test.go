@@ -106,6 +106,14 @@ func ReadTaps(l *PacketSockets, list io.ReaderAt) (inodes []uint64) {
 	return inodes
 }
 
+// RingMemory is the memory of all rings, in octets.
+func (p *AFPacket) RingMemory() (octets int) {
+	for _, r := range p.rings {
+		octets += len(r.mem)
+	}
+	return octets
+}
+
 // FrameMemory is the memory for frames beside the slots of the data rings of a class, in octets.
 func (p *AFPacket) FrameMemory(c Class) (octets int) {
 	for _, r := range p.classes[c].rings {

@@ -23,11 +23,16 @@ type ringConfig struct {
 	queue     int  // octets of the queue behind the ring
 }
 
+func (c ringConfig) octets() int {
+	octets, n := blocks(c.slots, slotOctets(c.frameSize))
+	return octets * n
+}
+
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. The sockets drop
 // every frame until Start. By then the group is complete, so that no frame is seen twice or by the wrong ring.
 func (p *AFPacket) openRings(c Config, index int) error {
 	var err error
-	configs := slices.Insert(c.dataRings(), controlRing, ringConfig{slots: controlSlots, frameSize: controlFrame})
+	configs := c.allRings()
 	if p.rings, err = makeRings(configs); err != nil {
 		return err
 	}
@@ -41,6 +46,28 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	p.share(&c, slices.Delete(slices.Clone(p.rings), controlRing, controlRing+1))
 	p.queued = c.Queued
 	return p.Steer(c.Fanout)
+}
+
+func (c *Config) allRings() []ringConfig {
+	return slices.Insert(c.dataRings(), controlRing, ringConfig{slots: controlSlots, frameSize: controlFrame})
+}
+
+// RingOctets is the memory of the receive rings of a port.
+func (c *Config) RingOctets() (octets int) {
+	for _, ring := range c.allRings() {
+		octets += ring.octets()
+	}
+	return octets
+}
+
+// QueueOctets is the memory beside it that frames take at most, up to the last one, in the queues behind the rings of
+// long ones: the kernel makes twice of what is asked for.
+func (c *Config) QueueOctets() (octets int) {
+	for class := range NumClasses {
+		ring := c.longRing(c.slots(class))
+		octets += 2 * ring.queue
+	}
+	return octets
 }
 
 // dataRings returns the rings of both classes in the order in which they join the group: those of long frames alone

@@ -56,10 +56,7 @@ const (
 // mapSlots sets up the receive ring of a socket that is not bound yet, with at least slots slots for frames of up to
 // frameSize octets. If vnet is set, a larger frame comes through the oversize queue: each one where frameSize is 0.
 func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
-	r.vnet, r.frameSize, r.slotSize = vnet, frameSize, SlotOctets(frameSize)
-	if frameSize == 0 {
-		r.slotSize = longSlot
-	}
+	r.vnet, r.frameSize, r.slotSize = vnet, frameSize, slotOctets(frameSize)
 	for _, o := range []struct {
 		opt, val int
 		name     string
@@ -73,21 +70,17 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 			return fmt.Errorf("setsockopt %s: %w", o.name, err)
 		}
 	}
-	block := blockSize
-	for block < 4*r.slotSize {
-		block *= 2
-	}
+	block, n := blocks(slots, r.slotSize)
 	r.blockLen, r.perBlock = block, block/r.slotSize
-	blocks := (slots + r.perBlock - 1) / r.perBlock
-	r.slots = blocks * r.perBlock
-	req := unix.TpacketReq{Block_size: uint32(block), Block_nr: uint32(blocks), Frame_size: uint32(r.slotSize),
+	r.slots = n * r.perBlock
+	req := unix.TpacketReq{Block_size: uint32(block), Block_nr: uint32(n), Frame_size: uint32(r.slotSize),
 		Frame_nr: uint32(r.slots)}
 	if errno := blockingRing(r.fd, &req); errno != 0 {
 		return fmt.Errorf("receive ring of %d slots of %d octets: %w", r.slots, r.slotSize, errno)
 	}
-	mem, err := unix.Mmap(r.fd, 0, block*blocks, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	mem, err := unix.Mmap(r.fd, 0, block*n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
-		return fmt.Errorf("map receive ring of %d octets: %w", block*blocks, err)
+		return fmt.Errorf("map receive ring of %d octets: %w", block*n, err)
 	}
 	r.mem = mem
 	return nil
@@ -95,6 +88,23 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 
 // SlotOctets is the size of a ring slot for frames of up to frameSize octets.
 func SlotOctets(frameSize int) int { return (slotHeader + frameSize + 15) &^ 15 }
+
+// slotOctets is SlotOctets of a ring whose slots may hold no frame (frameSize 0).
+func slotOctets(frameSize int) int {
+	if frameSize == 0 {
+		return longSlot
+	}
+	return SlotOctets(frameSize)
+}
+
+// blocks returns the size of the blocks of a ring of at least slots slots, and their number.
+func blocks(slots, slotSize int) (octets, n int) {
+	for octets = blockSize; octets < 4*slotSize; {
+		octets *= 2
+	}
+	perBlock := octets / slotSize
+	return octets, (slots + perBlock - 1) / perBlock
+}
 
 func boolInt(b bool) int {
 	if b {

@@ -76,6 +76,12 @@ func (p *Port) LosslessSlots() int64 {
 	return max(1, min(p.arriving(p.Ring.Outage), p.Ring.Max/p.Ring.SlotBytes()))
 }
 
+// Sockets is how large the rings of a port are.
+func (p *Port) Sockets() port.Config {
+	return port.Config{LosslessSlots: int(p.LosslessSlots()), OtherSlots: int(p.OtherSlots()),
+		FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame, SmallSlots: p.Ring.Small}
+}
+
 // arriving is how many of the frames that the rings are sized for arrive in a time.
 func (p *Port) arriving(in time.Duration) int64 {
 	return headroom.BitsIn(p.Speed, in) / ((p.Ring.Frame + headroom.WireOverhead) * 8)
@@ -93,10 +99,8 @@ func (p *Port) OtherSlots() int64 {
 
 // SmallSlots is the number of slots for frames of up to classify.SmallFrame octets beside the lossless ring.
 func (p *Port) SmallSlots() int64 {
-	if p.Ring.Small > 0 {
-		return int64(p.Ring.Small)
-	}
-	return int64(port.SmallSlots(int(p.LosslessSlots()), int(p.Ring.Frame), classify.SmallFrame))
+	c := p.Sockets()
+	return int64(c.Small(c.LosslessSlots))
 }
 
 // Outage is how long the lossless rings take frames of this length (octets without FCS) at the port's speed.
@@ -119,7 +123,8 @@ const (
 type RingSpan struct {
 	Port              string
 	Slots, SmallSlots int64
-	Bytes             int64         // memory of both rings
+	Bytes             int64         // memory of all rings of the port
+	Queue             int64         // beside it, at most, for longer frames that wait, or all before the port is in use
 	Frame             int64         // octets of the longest frames in the ring: longer ones wait in a queue
 	Full              time.Duration // of such frames
 	Short             time.Duration // of frames of ShortFrame octets
@@ -133,9 +138,10 @@ func (c *Config) RingSpans() (all []RingSpan) {
 		if len(p.losslessPriorities(c)) == 0 || p.isTAP() {
 			continue
 		}
+		sockets := p.Sockets()
 		s := RingSpan{Port: p.Name, Slots: p.LosslessSlots(), SmallSlots: p.SmallSlots(),
+			Bytes: int64(sockets.RingOctets()), Queue: int64(sockets.QueueOctets()),
 			Frame: min(int64(p.MTU)+14, p.Ring.Frame), Smallest: p.Outage(SmallestFrame)}
-		s.Bytes = s.Slots*p.Ring.SlotBytes() + s.SmallSlots*int64(port.SlotOctets(classify.SmallFrame))
 		s.Full, s.Short = p.Outage(s.Frame), p.Outage(min(ShortFrame, s.Frame))
 		if a := c.Assisted(p); !c.Assist.Off && a.Ring.Outage != p.Ring.Outage {
 			s.Assisted = a.Outage(s.Frame)

@@ -7,7 +7,6 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
 )
 
@@ -17,10 +16,10 @@ func ringSizes(c *config.Config, p *config.Port, held, used bool) port.Config {
 	if held {
 		p = c.Assisted(p)
 	}
-	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()),
-		OtherSlots: int(p.OtherSlots()), FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame,
-		SmallSlots: p.Ring.Small, XDP: true,
-		Queued: held && !used && p.Ring.Small == 0 && port.QueueSuffices(int(p.Ring.Frame))}
+	sockets := p.Sockets()
+	sockets.Interface, sockets.Netns, sockets.XDP = p.Interface, p.Netns, true
+	sockets.Queued = held && !used && p.Ring.Small == 0 && port.QueueSuffices(int(p.Ring.Frame))
+	return sockets
 }
 
 // ringsSuffice tells whether the rings are large enough. Rings never shrink, because replacing a ring would lose the
