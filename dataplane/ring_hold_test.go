@@ -112,22 +112,27 @@ func TestDropBeyondHeadroom(t *testing.T) {
 		r.balanced()
 	}
 	lost("XOFF has not left", 1, 0)
-	r.now = 1000
+	left := r.now + 2*eventJoin // so that the next event is another one
+	r.now = left
 	r.wantXoffSent(0, 0xffff)
-	r.now = 2000
-	r.offerAt(999, several(0, 1, lossless, 1, small))
-	lost("it came before XOFF", 2, 0)
-	r.offerAt(1001, several(0, 1, lossless, 1, small))
-	lost("it came after XOFF", 3, 1)
-	assert.True(t, use.WaitedEarly == 2 && use.Waited == 1 && use.LateXoffs == 1 && use.LateNs == 1 &&
-		use.RingTotal == onWire, "use %+v, want two frames early and one after XOFF, one of them 1 ns before", use)
+	for lostNow := range uint64(2) {
+		r.now += 1000
+		r.offerAt(left-1, several(0, 1, lossless, 1, small))
+		lost("it came before XOFF", 2+lostNow, 0)
+	}
+	r.offerAt(left+1, several(0, 1, lossless, 1, small))
+	lost("it came after XOFF", 4, 1)
+	assert.True(t, use.WaitedEarly == 3 && use.Waited == 1 && use.LateXoffs == 1 && use.LateNs == 1 &&
+		use.RingTotal == 2*onWire, "use %+v, want three frames early and one after XOFF, two of them 1 ns before", use)
 	var said []string
 	for _, e := range r.events(EventLosslessDrop) {
 		_, why, _ := strings.Cut(e.Text, "off: ")
 		said = append(said, fmt.Sprint(e.Count, " ", why))
 	}
-	want := []string{"2 this machine ran the switch late, or the kernel refused XOFF: the frame had waited for 0s, " +
-		"and XOFF had not left; no headroom is for that (of the first of 2 frames; the last one came 1.999µs later)",
+	const late = "this machine ran the switch late, or the kernel refused XOFF: the frame had waited for %v, and " +
+		"XOFF had not left; no headroom is for that"
+	want := []string{"1 " + fmt.Sprintf(late, "0s"),
+		"2 " + fmt.Sprintf(late, "1ns") + " (of the first of 2 frames; the last one came 1µs later)",
 		"1 frames came for 1ns after XOFF, and the headroom is for 2.24µs of such frames at the port's speed"}
 	assert.Same(t, said, want, "why, by the events")
 }
