@@ -335,9 +335,16 @@ func TestLargerRingsThatLeave(t *testing.T) {
 // A link that goes down and comes up again and again, while frames come, leaves none in a ring that nobody reads: the
 // kernel takes the members of the group back one by one.
 func TestLargerRingsOfALinkThatFlaps(t *testing.T) {
+	t.Run("small rings", func(t *testing.T) { largerOfALinkThatFlaps(t, false) })
+	t.Run("a queue", func(t *testing.T) { largerOfALinkThatFlaps(t, true) })
+}
+
+func largerOfALinkThatFlaps(t *testing.T, queued bool) {
 	w := newWire(t)
 	c := w.config()
-	c.LosslessSlots, c.OtherSlots = 2*c.LosslessSlots, 2*c.OtherSlots
+	c.Queued = queued
+	w.reopen(c)
+	c.Queued, c.LosslessSlots, c.OtherSlots = false, 2*c.LosslessSlots, 2*c.OtherSlots
 	larger := assert.Got(w.port.Larger(c)).Must(t)
 	larger.Join()
 	assert.Must(t, larger.Steer())
@@ -370,6 +377,15 @@ func TestLargerRingsOfALinkThatFlaps(t *testing.T) {
 		w.port.ClearError()
 		return w.port.Empty()
 	})
+	w.clear()
+	b := craft(nil, frame.TypeMACControl, 1, 60)
+	eventually(t, "MAC Control frames come by their ring", func() bool {
+		assert.Must(t, w.host.Send(frame.VnetHeader{}, b))
+		got, _ := w.port.Control()
+		return got != nil
+	})
+	w.lossless(3, 300)
+	w.collect(port.Lossless, 3)
 }
 
 // Larger rings in another namespace are no rings of this port.
