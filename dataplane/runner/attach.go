@@ -166,19 +166,37 @@ func (r *Runner) grow(n int) error {
 	return nil
 }
 
-// processors counts the workers and Refreshers of all Runners of this process.
+// processors are places among GOMAXPROCS, of all Runners of this process.
 var processors struct {
 	sync.Mutex
-	users int
+	users int // workers and Refreshers
+	used  bool
 }
 
-// addProcessor lets one more worker or Refresher run without keeping others waiting for the Go runtime: what is neither
-// has three places.
+// addProcessor counts one more worker or Refresher.
 func addProcessor() {
 	processors.Lock()
 	defer processors.Unlock()
 	processors.users++
-	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), processors.users+3))
+	provideProcessors()
+}
+
+// useProcessors is called where frames come for the first time, or may from the start on without a program in the
+// kernel that holds the peer. Until then GOMAXPROCS stays as it is: the Go runtime may make as many threads, and ends
+// none.
+func useProcessors() {
+	processors.Lock()
+	defer processors.Unlock()
+	processors.used = true
+	provideProcessors()
+}
+
+// provideProcessors lets each worker and Refresher run without keeping others waiting for the Go runtime: what is
+// neither has three places.
+func provideProcessors() {
+	if most := max(cpus, processors.users+3); processors.used && most > runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(most)
+	}
 }
 
 // removeProcessor is called where one of them has ended.

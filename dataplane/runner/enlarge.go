@@ -57,8 +57,8 @@ func (r *Runner) ringsChanged(sw *dataplane.Switch, t *portTask) {
 // wholeFrames is the number of data frames from which on a port is in use without a lossless one.
 const wholeFrames = 256
 
-// noteUse remembers that a port is in use: a lossless data frame has come, or so many others. ringsUsed is told once.
-// The switch is locked.
+// noteUse remembers that a port is in use: a lossless data frame has come, or so many others. From then on the
+// Refresher watches it, and ringsUsed is told once. The switch is locked.
 func (w *worker) noteUse(t *portTask, c port.Class) {
 	if t.used.Load() {
 		return
@@ -66,6 +66,7 @@ func (w *worker) noteUse(t *portTask, c port.Class) {
 	n := w.r.sw.DataFrames(t.index)
 	if n >= wholeFrames || c == port.Lossless && n != t.dataFrames {
 		t.used.Store(true)
+		t.watch(w.r.sw, w.r)
 		if w.r.ringsUsed != nil {
 			w.r.ringsUsed()
 		}

@@ -2,6 +2,8 @@ package runner
 
 import (
 	"bytes"
+	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -244,6 +246,47 @@ func TestThreadsShareWhatIsDue(t *testing.T) {
 	assert.True(t, n == 20 && len(p.left) == 20, "%d times, %d frames, want 20", n, len(p.left))
 }
 
+// A Refresher that has nothing to send, and nobody to watch, has no threads. What is set while they end is sent again
+// all the same.
+func TestRefresherHasThreadsWhereItHasWork(t *testing.T) {
+	r := assert.Got(NewRefresher(1, nil)).Must(t)
+	t.Cleanup(func() { assert.NoError(t, r.Close(), "Close") })
+	runs := func() (n int) {
+		for i := range r.threads {
+			if r.threads[i].runs.Load() {
+				n++
+			}
+		}
+		return n
+	}
+	assert.Equal(t, runs(), 0, "threads at first")
+	p, f, thread := &loopPort{}, &r.ports[0], &r.threads[0]
+	thread.runs.Store(true) // it has just found nothing to do
+	r.Set(0, p, []byte{1}, Now(), 1e15)
+	assert.True(t, !r.ends(thread) && thread.runs.Load(), "a thread ends that has got something to send")
+	r.Set(0, p, []byte{2}, Now(), 0)
+	assert.True(t, r.ends(thread) && !thread.runs.Load(), "a thread that has nothing to send does not end")
+	for range 2000 {
+		r.Set(0, p, []byte{1}, Now(), 10_000)
+		r.Repeat(0, Now())
+		for from := Now(); f.sent.Load() == 0 && Now() < from+patience.Nanoseconds(); {
+			relax(100) // eventually would sleep for as long as threads take to end
+		}
+		assert.MustBeTrue(t, r.Taken(0).N > 0, "XOFF is not sent again")
+		r.Set(0, p, []byte{2}, Now(), 0)
+		r.Repeat(0, Now())
+		relax(1 + rand.Uint32N(2000)) // in which the threads may end
+	}
+	eventually(t, "they have ended", func() bool { return runs() == 0 })
+	f.guard.Store(&guard{port: p, waiting: func() bool { return false }, watched: nobody})
+	r.wakeFor(math.MinInt64)
+	eventually(t, "who watches runs", func() bool { return runs() > 0 })
+	time.Sleep(time.Millisecond)
+	assert.True(t, runs() > 0, "they have ended, though they watch a port")
+	r.Stop(0)
+	eventually(t, "they end again", func() bool { return runs() == 0 })
+}
+
 // XOFF is sent again while no worker runs, here because a change goes on, and nobody is held longer than is wanted.
 func TestRefreshWithoutWorkers(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
@@ -345,7 +388,8 @@ func TestWhoLooksAndWhoDecides(t *testing.T) {
 	assert.True(t, now > holdMost-second && now < holdMost+second, "and for one that hangs for %d ns", now)
 }
 
-// There is a place for each worker and each Refresher among GOMAXPROCS, and three for others.
+// There is a place for each worker and each Refresher among GOMAXPROCS, and three for others, once a port is in use:
+// ports without a program in the kernel are.
 func TestProcessorForEachWorker(t *testing.T) {
 	users := func() int {
 		processors.Lock()

@@ -16,7 +16,8 @@ import (
 // A Refresher holds peers while the goroutine that reads their frames gets no CPU: at 10 Gbit/s a pause lasts 3.4 ms,
 // and a busy machine may run other threads for longer. It sends XOFF again in time, and it sends XOFF where frames wait
 // and nobody looks. Its threads sleep nearly all the time, so that the kernel runs them soon after they wake up. They
-// never take the switch's lock, which a worker without CPU may have.
+// never take the switch's lock, which a worker without CPU may have. A Refresher that has nothing to send and nobody to
+// watch has none.
 //
 // One real-time thread is enough (Urgent). Where that is not allowed, there is a thread on each of a few CPUs, and the
 // first one that runs does what is due: on a CPU where other groups of threads (sessions, control groups) run, a thread
@@ -28,14 +29,16 @@ type Refresher struct {
 	cpus    []int       // that the threads may use
 	urgent  atomic.Bool // the first thread is to become a real-time thread
 	alone   atomic.Bool // it is one, so the others end
+	starts  sync.Mutex  // of threads; guards quit where it is set
 	quit    atomic.Bool
 	done    sync.WaitGroup
 }
 
 type refreshThread struct {
 	poller *port.Poller
-	idle   []int32      // rings that its sleep listens to
-	until  atomic.Int64 // when its sleep ends
+	idle   []int32 // rings that its sleep listens to
+	runs   atomic.Bool
+	until  atomic.Int64 // when its sleep ends; noDeadline where it does not run
 	cpu    int          // that it runs on where it is no real-time thread; -1: any
 }
 
@@ -43,7 +46,7 @@ type refreshThread struct {
 // seldom busy.
 const maxThreads = 4
 
-// NewRefresher starts a Refresher for ports 0 to n−1. It calls sent, if it is not nil, for each frame that has left:
+// NewRefresher returns a Refresher for ports 0 to n−1. It calls sent, if it is not nil, for each frame that has left:
 // again, or because no worker has looked.
 func NewRefresher(n int, sent func(i int, b []byte, again bool, now int64)) (*Refresher, error) {
 	r := newRefresher(n)
@@ -56,15 +59,12 @@ func NewRefresher(n int, sent func(i int, b []byte, again bool, now int64)) (*Re
 	for i := range r.threads {
 		t := &r.threads[i]
 		t.cpu = cpus[i]
+		t.until.Store(noDeadline)
 		var err error
 		if t.poller, err = port.NewPoller(); err != nil {
 			r.threads = r.threads[:i]
 			return nil, errors.Join(err, r.Close())
 		}
-	}
-	for i := range r.threads {
-		r.done.Add(1)
-		go r.runRefreshes(&r.threads[i])
 	}
 	return r, nil
 }
@@ -80,7 +80,7 @@ func newRefresher(n int) *Refresher {
 // Urgent makes the Refresher use a real-time thread, where it may.
 func (r *Refresher) Urgent() {
 	r.urgent.Store(true)
-	r.wakeFor(math.MinInt64)
+	r.wake()
 }
 
 // Set takes over the MAC Control frame b, which the caller sends on port i right after, at time now. From then on it is
@@ -149,15 +149,37 @@ func (r *Refresher) Stop(i int) {
 	f.set(resend{due: noDeadline})
 	f.lookBy.Store(noDeadline)
 	f.hold.state.Store(notHeld)
-	r.wakeFor(math.MinInt64) // a thread that listens to the rings would keep them open
+	r.wake() // a thread that listens to the rings would keep them open
 }
 
-// wakeFor ends the sleeps that are longer than until due.
-func (r *Refresher) wakeFor(due int64) {
+// wake ends all sleeps.
+func (r *Refresher) wake() {
 	for i := range r.threads {
-		if t := &r.threads[i]; due < t.until.Load() {
+		if t := &r.threads[i]; t.runs.Load() {
 			t.poller.Wake()
 		}
+	}
+}
+
+// wakeFor ends the sleeps that are longer than until due. A thread that does not run starts.
+func (r *Refresher) wakeFor(due int64) {
+	for i := range r.threads {
+		switch t := &r.threads[i]; {
+		case due >= t.until.Load():
+		case t.runs.Load():
+			t.poller.Wake()
+		default:
+			r.start(t)
+		}
+	}
+}
+
+func (r *Refresher) start(t *refreshThread) {
+	r.starts.Lock()
+	defer r.starts.Unlock()
+	if !r.quit.Load() && t.runs.CompareAndSwap(false, true) {
+		r.done.Add(1)
+		go r.runRefreshes(t)
 	}
 }
 
@@ -186,6 +208,7 @@ func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, by Wat
 	if every == 0 {
 		r.ports[i].guard.Store(nil)
 		r.ports[i].within.Store(0)
+		r.wake() // a thread that watched nobody else ends
 		return 0
 	}
 	rings := p.Descriptors(nil, port.WorkLossless)
@@ -259,10 +282,11 @@ func (r *Refresher) LookSooner(i int, now, within int64) {
 func (r *Refresher) TakeLate(i int) bool { return r.ports[i].hold.taken() }
 
 // runRefreshes sleeps until something is due. What is set meanwhile is either seen by the second look, or its setter
-// sees the later end of the sleep and ends it.
+// sees the later end of the sleep and ends it. The thread ends where it has nothing to wait for.
 func (r *Refresher) runRefreshes(t *refreshThread) {
 	defer r.done.Done()
-	runtime.LockOSThread() // for ever: the thread ends with this goroutine
+	runtime.LockOSThread() // until the goroutine ends, and the thread with it
+	port.Name("refresher")
 	port.Brief(t.cpu)
 	first := t == &r.threads[0]
 	for asked := false; !r.quit.Load(); {
@@ -281,12 +305,36 @@ func (r *Refresher) runRefreshes(t *refreshThread) {
 		if r.run(Now()) < next {
 			continue
 		}
+		if next == noDeadline && r.ends(t) {
+			return
+		}
 		d := time.Duration(-1)
 		if next != noDeadline {
 			d = time.Duration(max(0, next-Now()))
 		}
 		r.sleep(t, d)
 	}
+}
+
+// ends tells whether a thread that has nothing to send ends, for it watches nobody either. What is set meanwhile is
+// either seen here, or its setter starts the thread again.
+func (r *Refresher) ends(t *refreshThread) bool {
+	if r.watches() {
+		return false
+	}
+	t.runs.Store(false)
+	idle := !r.watches() && r.run(Now()) == noDeadline
+	return idle || !t.runs.CompareAndSwap(false, true)
+}
+
+// watches reports whether the Refresher is to hold some peer where nobody looks.
+func (r *Refresher) watches() bool {
+	for i := range r.ports {
+		if r.ports[i].guard.Load() != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // sleep sleeps for d, -1 for ever, or until somebody wakes the thread, or a frame comes to idle rings.
@@ -332,10 +380,10 @@ func (r *Refresher) run(now int64) (next int64) {
 
 // Close ends all refreshes.
 func (r *Refresher) Close() error {
+	r.starts.Lock()
 	r.quit.Store(true)
-	for i := range r.threads {
-		r.threads[i].poller.Wake()
-	}
+	r.starts.Unlock()
+	r.wake()
 	r.done.Wait()
 	var errs []error
 	for i := range r.threads {

@@ -99,20 +99,39 @@ func (t *portTask) refreshEvery(sw *dataplane.Switch) int64 {
 	return sw.RefreshEvery(t.index)
 }
 
-// protect lets the Refresher hold the peer where the worker does not look at the lossless rings. The worker stands
-// still.
+// protect lets the program in the kernel and the Refresher hold the peer where the worker does not look at the lossless
+// rings. The worker stands still.
 func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
-	hold, every := sw.AppendHold(t.index, nil)
-	if !t.refreshable() {
+	hold, every := t.hold(sw)
+	t.watch(sw, r)
+	if every == 0 || !t.up {
+		hold = nil
+	}
+	t.configureAssist(sw, hold, &r.assist)
+}
+
+// hold returns the frame that holds the peer for all that is lossless, and after how many ns the Refresher is to send
+// it again, 0 where it must not send it.
+func (t *portTask) hold(sw *dataplane.Switch) (b []byte, every int64) {
+	if b, every = sw.AppendHold(t.index, nil); !t.refreshable() {
+		every = 0
+	}
+	return b, every
+}
+
+// watch lets the Refresher hold the peer. Before the port is in use, the program in the kernel alone does so: then the
+// Refresher of an idle switch has no thread. The worker stands still, or the switch is locked.
+func (t *portTask) watch(sw *dataplane.Switch, r *Runner) {
+	hold, every := t.hold(sw)
+	switch unused := t.port.Slots(port.Lossless).Queued && !t.used.Load(); {
+	case !unused:
+		useProcessors()
+	case t.assist != nil:
 		every = 0
 	}
 	by := Watched{Wake: t.rx.wake, Looks: t.rx.self.Pulse, Decides: t.tx.self.Pulse}
 	t.lookWithin = r.refresher.Protect(t.index, t.port, hold, every, by)
 	r.lookSooner(t, Now())
-	if every == 0 || !t.up {
-		hold = nil
-	}
-	t.configureAssist(sw, hold, &r.assist)
 }
 
 // hostPort is a port that leads to the stack of the host.

@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"sync/atomic"
@@ -153,8 +154,8 @@ func (w *worker) wake() {
 func (w *worker) run() {
 	defer w.r.done.Done()
 	defer removeProcessor()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	runtime.LockOSThread() // until the goroutine ends, and the thread with it
+	port.Name(fmt.Sprintf("worker %d", w.id))
 	w.self.Begin()
 	idle := int64(0) // since when there was no work
 	for !w.r.quit.Load() {

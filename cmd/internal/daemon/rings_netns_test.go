@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"encoding/binary"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -170,4 +172,34 @@ func TestRingsGrowWithUse(t *testing.T) {
 	eventually(t, "other frames get whole rings", func() bool { return !queued(4) })
 	assert.Equal(t, r.Snapshot(4).Counters.Drops[dataplane.Unknown][dataplane.DropRing], 0, "lost in the queue")
 	r.NoLosslessDrops()
+}
+
+// threadsNamed counts the threads of this process with a name.
+func threadsNamed(t testing.TB, name string) (n int) {
+	t.Helper()
+	for _, file := range assert.Got(filepath.Glob("/proc/self/task/*/comm")).Must(t) {
+		comm, err := os.ReadFile(file)
+		if err == nil && string(comm) == name+"\n" { // else the thread has ended
+			n++
+		}
+	}
+	return n
+}
+
+// The program in the kernel alone watches over ports that are not in use, once it is there. The first lossless frame
+// starts the Refresher.
+func TestRefresherComesWithUse(t *testing.T) {
+	const name = "refresher"
+	before := threadsNamed(t, name)
+	r := start(t, 2, Setup{Keys: Lossless3, Each: "speed: 1G"})
+	r.d().mu.Lock()
+	held := r.d().ports["p1"].holds()
+	r.d().mu.Unlock()
+	eventually(t, "the Refresher runs only where no program holds the peers", func() bool {
+		return (threadsNamed(t, name) == before) == held
+	})
+	h2 := r.Station(2, macctl.ModePFC, 1e9)
+	must(t, r.Socket(1).Send(frame.VnetHeader{}, (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 300})))
+	eventually(t, "the Refresher runs", func() bool { return threadsNamed(t, name) > before })
+	eventually(t, "the frame arrives", func() bool { return h2.Tally(1, 3).Frames == 1 })
 }
