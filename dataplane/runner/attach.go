@@ -159,7 +159,7 @@ func (r *Runner) grow(n int) error {
 		r.tasksMu.Lock()
 		r.workers = append(r.workers, w)
 		r.tasksMu.Unlock()
-		addProcessor()
+		addProcessors(1, 0)
 		r.done.Add(1)
 		go w.run()
 	}
@@ -169,21 +169,25 @@ func (r *Runner) grow(n int) error {
 // processors are places among GOMAXPROCS, of all Runners of this process.
 var processors struct {
 	sync.Mutex
-	users int // workers and Refreshers
-	used  bool
+	workers, refreshers int
+	used                bool // see useProcessors
 }
 
-// addProcessor counts one more worker or Refresher.
-func addProcessor() {
+// idleWorkers is how many workers of an idle process run without keeping others waiting for the Go runtime. More
+// seldom have work at the same time, and the runtime makes as many threads as GOMAXPROCS and ends none.
+const idleWorkers = 5
+
+// addProcessors counts more workers and Refreshers, or fewer.
+func addProcessors(workers, refreshers int) {
 	processors.Lock()
 	defer processors.Unlock()
-	processors.users++
+	processors.workers += workers
+	processors.refreshers += refreshers
 	provideProcessors()
 }
 
 // useProcessors is called where frames come for the first time, or may from the start on without a program in the
-// kernel that holds the peer. Until then GOMAXPROCS stays as it is: the Go runtime may make as many threads, and ends
-// none.
+// kernel that holds the peer: from then on no worker may wait.
 func useProcessors() {
 	processors.Lock()
 	defer processors.Unlock()
@@ -191,19 +195,16 @@ func useProcessors() {
 	provideProcessors()
 }
 
-// provideProcessors lets each worker and Refresher run without keeping others waiting for the Go runtime: what is
-// neither has three places.
+// provideProcessors lets each worker and Refresher run without keeping others waiting for the Go runtime, once the
+// switch is in use: what is neither has three places then.
 func provideProcessors() {
-	if most := max(cpus, processors.users+3); processors.used && most > runtime.GOMAXPROCS(0) {
+	most := min(processors.workers, idleWorkers) + 1
+	if processors.used {
+		most = max(cpus, processors.workers+processors.refreshers+3)
+	}
+	if most > runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(most)
 	}
-}
-
-// removeProcessor is called where one of them has ended.
-func removeProcessor() {
-	processors.Lock()
-	defer processors.Unlock()
-	processors.users--
 }
 
 // assign shares the tasks among the workers. The workers stand still.

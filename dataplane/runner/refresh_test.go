@@ -389,20 +389,30 @@ func TestWhoLooksAndWhoDecides(t *testing.T) {
 }
 
 // There is a place for each worker and each Refresher among GOMAXPROCS, and three for others, once a port is in use:
-// ports without a program in the kernel are.
+// ports without a program in the kernel are. Before, there are fewer.
 func TestProcessorForEachWorker(t *testing.T) {
-	users := func() int {
-		processors.Lock()
-		defer processors.Unlock()
-		return processors.users
-	}
 	forExecutors(t, func(t *testing.T, e executor) {
-		before := users()
+		workers, refreshers := processors.workers, processors.refreshers
 		l := newTestbed(t, e, roomy(4), unshapedPorts(4)...)
-		got := users()
-		assert.Equal(t, got-before, len(l.r.workers)+1, "places more")
-		assert.True(t, runtime.GOMAXPROCS(0) >= got+3, "GOMAXPROCS is %d for %d of them", runtime.GOMAXPROCS(0), got)
+		assert.Equal(t, processors.workers-workers, len(l.r.workers), "workers more")
+		assert.Equal(t, processors.refreshers-refreshers, 1, "Refreshers more")
+		assert.True(t, runtime.GOMAXPROCS(0) >= processors.workers+processors.refreshers+3,
+			"GOMAXPROCS is %d for %d workers and %d Refreshers", runtime.GOMAXPROCS(0), processors.workers,
+			processors.refreshers)
 	})
+	was, before := processors.used, runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(before)
+	processors.used = false
+	for _, tt := range [][2]int{{1, 2}, {3, 4}, {20, idleWorkers + 1}} {
+		addProcessors(tt[0], 1)
+		assert.Equal(t, runtime.GOMAXPROCS(0), tt[1], "GOMAXPROCS of an idle process with so many workers")
+		addProcessors(-tt[0], -1)
+	}
+	addProcessors(20, 20)
+	useProcessors()
+	assert.True(t, runtime.GOMAXPROCS(0) >= 43, "GOMAXPROCS is %d for 20 workers in use", runtime.GOMAXPROCS(0))
+	addProcessors(-20, -20)
+	processors.used = was
 }
 
 // A peer that is freed can cross a threshold before the next burst. So it is held sooner where nobody looks, from XON

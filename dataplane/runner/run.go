@@ -110,7 +110,7 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	if r.nextTick, err = NewAlarm(r.tickNow); err != nil {
 		return nil, errors.Join(err, r.refresher.Close())
 	}
-	addProcessor() // of the Refresher
+	addProcessors(0, 1)
 	r.done.Add(1)
 	go r.runLosses()
 	return r, nil
@@ -316,7 +316,7 @@ func (r *Runner) Close() error {
 		r.forwarded = nil // the maps go
 	})
 	errs = append(errs, r.nextTick.Close(), r.refresher.Close())
-	removeProcessor()
+	addProcessors(0, -1)
 	return errors.Join(append(errs, r.sw.Close())...)
 }
 

@@ -15,7 +15,7 @@ type Pulse struct {
 }
 
 // An Observed is a thread whose pulse other threads take. A goroutine that is back from a system call may also wait
-// for one of GOMAXPROCS, while its thread sleeps: that cannot be seen, and waits does not say it. addProcessor keeps a
+// for one of GOMAXPROCS, while its thread sleeps: that cannot be seen, and waits does not say it. A switch in use has a
 // place for each worker, so that it takes three other goroutines, all without a CPU, or a garbage collection that stops
 // the Refresher too.
 type Observed struct {

@@ -153,7 +153,7 @@ func (w *worker) wake() {
 // scheduler preempts a busy goroutine every 10 ms, and the kernel may put the next thread on the CPU of a host.
 func (w *worker) run() {
 	defer w.r.done.Done()
-	defer removeProcessor()
+	defer addProcessors(-1, 0)
 	runtime.LockOSThread() // until the goroutine ends, and the thread with it
 	port.Name(fmt.Sprintf("worker %d", w.id))
 	w.self.Begin()

@@ -55,7 +55,7 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), idleProcessors)) // package runner raises it where frames come
+	runtime.GOMAXPROCS(1) // package runner raises it with workers and use
 	refused := SetNice(leastNice(guests))
 	errs := make([]error, len(guests))
 	h := &host{guests: guests, confined: make(chan struct{}), end: end, report: func(i int, err error) {
@@ -76,9 +76,6 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 	h.serving.Wait()
 	return errors.Join(errs...)
 }
-
-// idleProcessors is GOMAXPROCS of an idle process.
-const idleProcessors = 2
 
 // saveMemory gives back what starts have left, which is as much as all that runs needs. Switches that run allocate
 // little: the heap may be half as large again, instead of twice as large, unless GOGC says what it may be.
