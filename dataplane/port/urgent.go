@@ -9,7 +9,7 @@ import (
 // shortSlice is the shortest time slice that the kernel knows, in ns.
 const shortSlice = 100_000
 
-// Name gives the calling thread a name, of which the kernel keeps 15 bytes, for `ps -L` and `top -H`.
+// Name gives the calling thread a name, of which the kernel keeps 15 bytes, for ps -L and top -H.
 func Name(name string) {
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&append([]byte(name), 0)[0])), 0, 0, 0)
 }
