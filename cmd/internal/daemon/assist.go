@@ -83,7 +83,7 @@ func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*runner.Assist, error
 		s.UseFilter(a.Filter())
 		return p.assistOf(a), nil
 	}
-	want, err := socketConfig(d.cfg, p.cfg, false, p.used)
+	want, err := socketConfig(d.cfg, p.cfg, o.at, false, p.used)
 	if err != nil || ringsSuffice(o.opened, want) {
 		return nil, err
 	}

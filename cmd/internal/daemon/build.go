@@ -130,12 +130,12 @@ var trusts = map[config.Trust]classify.Trust{config.TrustPCP: classify.TrustPCP,
 
 // socketConfig says how the sockets of a port are to be opened, where a program in the kernel holds its peer or not,
 // and the port is in use or not yet.
-func socketConfig(c *config.Config, p *config.Port, held, used bool) (port.Config, error) {
+func socketConfig(c *config.Config, p *config.Port, at place, held, used bool) (port.Config, error) {
 	pc, err := portConfig(c, p)
 	if err != nil {
 		return port.Config{}, err
 	}
-	sockets := ringSizes(c, p, held, used)
+	sockets := ringSizes(c, p, at, held, used)
 	if sockets.Fanout, err = dataplane.Steering(&pc); err != nil {
 		return port.Config{}, fmt.Errorf("port %s: %w", p.Name, err)
 	}

@@ -278,7 +278,7 @@ func (d *Daemon) resetPorts(c *config.Config) (names []string) {
 		}
 		reset := d.changesInterface(p)
 		if r.tap == nil && !reset {
-			reset = !ringsSuffice(r.opened, ringSizes(c, p, r.holds(), r.used))
+			reset = !ringsSuffice(r.opened, ringSizes(c, p, r.at, r.holds(), r.used))
 		}
 		if reset {
 			names = append(names, p.Name)

@@ -301,7 +301,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 	if err := d.usable(p.cfg, at); err != nil {
 		return err
 	}
-	want, err := socketConfig(d.cfg, p.cfg, d.noAssist == nil, p.used)
+	want, err := socketConfig(d.cfg, p.cfg, at, d.noAssist == nil, p.used)
 	if err != nil {
 		return err
 	}

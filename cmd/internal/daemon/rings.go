@@ -11,14 +11,16 @@ import (
 )
 
 // ringSizes is socketConfig without the program that spreads the frames. Before a port is in use, its frames come by
-// queues that hold as many, where the kernel lets the switch use programs: there it lets it have long queues, too.
-func ringSizes(c *config.Config, p *config.Port, held, used bool) port.Config {
+// queues that hold as many, where the kernel lets the switch use programs: there it lets it have long queues, too. A
+// NIC may take a page of the queue for each frame, so a queue suffices at a veth alone.
+func ringSizes(c *config.Config, p *config.Port, at place, held, used bool) port.Config {
 	if held {
 		p = c.Assisted(p)
 	}
 	sockets := p.Sockets()
 	sockets.Interface, sockets.Netns, sockets.XDP = p.Interface, p.Netns, true
-	sockets.Queued = held && !used && p.Ring.Small == 0 && port.QueueSuffices(int(p.Ring.Frame))
+	sockets.Queued = held && !used && at.link.Kind == "veth" && p.Ring.Small == 0 &&
+		port.QueueSuffices(int(p.Ring.Frame))
 	return sockets
 }
 
@@ -34,7 +36,7 @@ func ringsSuffice(opened, want port.Config) bool {
 // tooSmall reports whether a port in service is to have larger receive rings.
 func (d *Daemon) tooSmall(p *portLink) bool {
 	_, ok := p.socket.(*port.AFPacket)
-	return ok && p.socket.Bound() && !ringsSuffice(p.opened, ringSizes(d.cfg, p.cfg, p.holds(), p.used))
+	return ok && p.socket.Bound() && !ringsSuffice(p.opened, ringSizes(d.cfg, p.cfg, p.at, p.holds(), p.used))
 }
 
 // enlargeRings gives larger receive rings to each port that is in use now, or whose peer the kernel does not hold any
@@ -58,7 +60,7 @@ const enlargePause = 10 * time.Second
 func (d *Daemon) enlarge(ports ...*portLink) {
 	wants, opened, errs := make([]port.Config, len(ports)), make([]*port.Larger, len(ports)), make([]error, len(ports))
 	for i, p := range ports {
-		wants[i] = ringSizes(d.cfg, p.cfg, p.holds(), p.used)
+		wants[i] = ringSizes(d.cfg, p.cfg, p.at, p.holds(), p.used)
 		wants[i].LosslessSlots = max(wants[i].LosslessSlots, p.opened.LosslessSlots)
 		wants[i].OtherSlots = max(wants[i].OtherSlots, p.opened.OtherSlots)
 	}

@@ -97,7 +97,7 @@ func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*stagedPort, error
 	if r != nil && r.bound(at) {
 		held = r.holds()
 	}
-	want, err := socketConfig(c, p, held, used)
+	want, err := socketConfig(c, p, at, held, used)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (d *Daemon) replaceStopped() {
 func (d *Daemon) renewSockets(p *portLink) error {
 	began := time.Now()
 	defer func() { p.replaceAt = time.Now().Add(max(replacePause, replaceShare*time.Since(began))) }()
-	want, err := socketConfig(d.cfg, p.cfg, p.holds(), p.used)
+	want, err := socketConfig(d.cfg, p.cfg, p.at, p.holds(), p.used)
 	if err != nil {
 		return err
 	}
