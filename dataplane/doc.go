@@ -76,6 +76,7 @@
 //	go r.runLosses()    — runner: reads the kernel's loss counters of the rings once a second
 //	go runAlarms()      — runner: rings for what an idle switch does, one for all switches of the process
 //	go r.runRefreshes() — runner: sends XOFF in time where a worker gets no CPU, one or on each CPU
+//	go addProcessors()  — runner: raises GOMAXPROCS once a port is in use, then gone
 //	go OnOwnThread()    — port: one function call inside another network namespace, then gone
 //	go runOffMain()     — port: the same where that would have been the main thread
 //	go runWatch()       — port: link changes of one namespace

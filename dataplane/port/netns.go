@@ -84,24 +84,29 @@ func enter(h netns.NsHandle, f func() error) error {
 	return f()
 }
 
-// OnOwnThread runs f on a locked thread that ends when the calling goroutine does, which must be soon. Changes that f
-// makes to the thread, such as its namespace, end with it. OnOwnThread avoids the main thread, which cannot end, and
-// whose namespaces /proc/PID shows as those of the process.
+// OnOwnThread runs f on a locked thread that ends when the calling goroutine does, which must be soon, or have no other
+// work. Changes that f makes to the thread, such as its namespace, end with it. OnOwnThread avoids the main thread,
+// which cannot end, and whose namespaces and name /proc/PID shows as those of the process.
 func OnOwnThread(f func()) {
 	runtime.LockOSThread()
-	if unix.Gettid() == unix.Getpid() {
-		defer runtime.UnlockOSThread()
-		done := make(chan struct{})
-		go runOffMain(f, done)
-		<-done
+	if unix.Gettid() != unix.Getpid() {
+		f()
 		return
 	}
-	f()
+	locked, done := make(chan struct{}), make(chan struct{})
+	go runOffMain(f, locked, done)
+	<-locked
+	runtime.UnlockOSThread()
+	<-done
 }
 
-func runOffMain(f func(), done chan<- struct{}) {
+// runOffMain runs f on a thread of its own, and closes locked once it has one: the main thread is kept until then.
+func runOffMain(f func(), locked, done chan<- struct{}) {
 	defer close(done)
-	OnOwnThread(f)
+	OnOwnThread(func() {
+		close(locked)
+		f()
+	})
 }
 
 // A NetnsID identifies a network namespace. A name may stand for one namespace now and for another later.

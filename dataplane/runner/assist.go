@@ -18,6 +18,7 @@ type Assist struct {
 	Index int          // of the interface
 	Netns port.NetnsID // where the interface is
 	Why   string       // why no frame can be handed over to the far end; empty: a veth, with its far end elsewhere
+	First bool         // they see all frames: no program of somebody else stands before them
 }
 
 // AssistOptions say how the programs help. The zero value is without them.
@@ -57,7 +58,7 @@ func (t *portTask) setAssist(sw *dataplane.Switch, r *Runner, a *Assist) {
 	r.countForwarded(sw)
 	if a == nil {
 		t.configureAssist(sw, nil, &r.assist) // a port that is closed holds nobody
-		t.assist = nil
+		t.assist, t.kernelHolds = nil, false
 		sw.SetGates(t.index, nil)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
@@ -170,7 +171,7 @@ func (r *Runner) grow(n int) error {
 var processors struct {
 	sync.Mutex
 	workers, refreshers int
-	used                bool // see useProcessors
+	used                atomic.Bool // see useProcessors
 }
 
 // idleWorkers is how many workers of an idle process run without keeping others waiting for the Go runtime. More
@@ -186,20 +187,19 @@ func addProcessors(workers, refreshers int) {
 	provideProcessors()
 }
 
-// useProcessors is called where frames come for the first time, or may from the start on without a program in the
-// kernel that holds the peer: from then on no worker may wait.
+// useProcessors is called where a port is in use, or has no queue in place of rings, because no program in the kernel
+// may hold its peer: from then on no worker may wait. It does not wait itself: GOMAXPROCS stops all goroutines.
 func useProcessors() {
-	processors.Lock()
-	defer processors.Unlock()
-	processors.used = true
-	provideProcessors()
+	if !processors.used.Swap(true) {
+		go addProcessors(0, 0)
+	}
 }
 
 // provideProcessors lets each worker and Refresher run without keeping others waiting for the Go runtime, once the
 // switch is in use: what is neither has three places then.
 func provideProcessors() {
 	most := min(processors.workers, idleWorkers) + 1
-	if processors.used {
+	if processors.used.Load() {
 		most = max(cpus, processors.workers+processors.refreshers+3)
 	}
 	if most > runtime.GOMAXPROCS(0) {

@@ -110,6 +110,8 @@ type Watched struct {
 	Wake    func()       // ends the sleep of who looks
 	Looks   func() Pulse // of its thread; nil: nothing can be seen
 	Decides func() Pulse // likewise of the thread that asks Taken
+	// ByKernel says that a program in the kernel holds the peer where nobody looks: the Refresher only repeats.
+	ByKernel bool
 }
 
 // set replaces what is sent again. It returns what was before.
@@ -268,7 +270,8 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 	}
 	g := f.guard.Load()
 	switch {
-	case g == nil:
+	case g == nil || g.watched.ByKernel:
+		f.lookBy.CompareAndSwap(next, noDeadline)
 		return noDeadline
 	case f.forgotten(now):
 	case f.holdsAll():
@@ -321,10 +324,11 @@ func (f *refresh) arrived(now int64) {
 
 // idle returns the guard of rings whose next frame starts the time to look; nil where that runs.
 func (f *refresh) idle() *guard {
-	if f.lookBy.Load() != noDeadline {
+	g := f.guard.Load()
+	if f.lookBy.Load() != noDeadline || g != nil && g.watched.ByKernel {
 		return nil
 	}
-	return f.guard.Load()
+	return g
 }
 
 // How long a worker may not look at a lossless ring before the peer is held: half of a pause, within these bounds. A

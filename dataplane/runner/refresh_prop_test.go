@@ -146,7 +146,7 @@ func TestSlowWorkerHoldsItsPeer(t *testing.T) {
 			func() Pulse { return Pulse{Thread: 1, Waits: true} },
 		}).Draw(t, "how it is slow")
 		p.refresh.guard.Store(&guard{port: p, hold: newXoff(hold, every), waiting: func() bool { return p.level > 0 },
-			watched: Watched{func() {}, how, how}})
+			watched: Watched{Wake: func() {}, Looks: how, Decides: how}})
 		p.look(wait, 0)
 		for range rapid.IntRange(1, 4).Draw(t, "looks") {
 			p.starve(p.now+rapid.Int64Range(0, 8*holdMost).Draw(t, "gap"), func() int64 { return 0 })

@@ -251,6 +251,9 @@ func TestThreadsShareWhatIsDue(t *testing.T) {
 func TestRefresherHasThreadsWhereItHasWork(t *testing.T) {
 	r := assert.Got(NewRefresher(1, nil)).Must(t)
 	t.Cleanup(func() { assert.NoError(t, r.Close(), "Close") })
+	for i := range r.threads[1:] {
+		r.threads[1+i].until.Store(math.MinInt64) // it never starts: it would do what the first one forgets
+	}
 	runs := func() (n int) {
 		for i := range r.threads {
 			if r.threads[i].runs.Load() {
@@ -263,9 +266,9 @@ func TestRefresherHasThreadsWhereItHasWork(t *testing.T) {
 	p, f, thread := &loopPort{}, &r.ports[0], &r.threads[0]
 	thread.runs.Store(true) // it has just found nothing to do
 	r.Set(0, p, []byte{1}, Now(), 1e15)
-	assert.True(t, !r.ends(thread) && thread.runs.Load(), "a thread ends that has got something to send")
+	assert.True(t, !r.end(thread) && thread.runs.Load(), "a thread ends that has got something to send")
 	r.Set(0, p, []byte{2}, Now(), 0)
-	assert.True(t, r.ends(thread) && !thread.runs.Load(), "a thread that has nothing to send does not end")
+	assert.True(t, r.end(thread) && !thread.runs.Load(), "a thread that has nothing to send does not end")
 	for range 2000 {
 		r.Set(0, p, []byte{1}, Now(), 10_000)
 		r.Repeat(0, Now())
@@ -285,6 +288,45 @@ func TestRefresherHasThreadsWhereItHasWork(t *testing.T) {
 	assert.True(t, runs() > 0, "they have ended, though they watch a port")
 	r.Stop(0)
 	eventually(t, "they end again", func() bool { return runs() == 0 })
+}
+
+// A queued is a port whose frames come by a queue.
+type queued struct{ port.Port }
+
+func (q queued) Slots(port.Class) port.Slots { return port.Slots{Full: 100, Queued: true} }
+
+// The Refresher watches a port unless that is not in use, and a program that sees all its frames holds its peer.
+func TestWhoHoldsThePeer(t *testing.T) {
+	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
+	for name, tt := range map[string]struct {
+		used, holds bool // the program does
+		assist      *Assist
+		watched     bool
+	}{
+		"the program alone":               {false, true, &Assist{First: true}, false},
+		"no program":                      {false, false, nil, true},
+		"the program holds nobody":        {false, false, &Assist{First: true}, true},
+		"another program stands before":   {false, true, &Assist{}, true},
+		"the port is in use":              {true, true, &Assist{First: true}, true},
+		"in use, and without the program": {true, false, nil, true},
+	} {
+		l.must(l.r.Do(func(sw *dataplane.Switch) error { // the worker stands still
+			task := l.r.tasks[0]
+			defer func(p port.Port) {
+				task.port, task.assist, task.kernelHolds = p, nil, false
+				task.used.Store(false)
+				task.watch(sw, l.r)
+			}(task.port)
+			task.port, task.assist, task.kernelHolds = queued{task.port}, tt.assist, tt.holds
+			task.used.Store(tt.used)
+			task.watch(sw, l.r)
+			g := task.refresh.guard.Load()
+			assert.Equal(t, !g.watched.ByKernel, tt.watched, "%s: the Refresher watches", name)
+			assert.Equal(t, task.lookWithin > 0, tt.watched, "%s: somebody has to look", name)
+			assert.Equal(t, task.refresh.idle() != nil, tt.watched, "%s: it listens to idle rings", name)
+			return nil
+		}))
+	}
 }
 
 // XOFF is sent again while no worker runs, here because a change goes on, and nobody is held longer than is wanted.
@@ -389,30 +431,28 @@ func TestWhoLooksAndWhoDecides(t *testing.T) {
 }
 
 // There is a place for each worker and each Refresher among GOMAXPROCS, and three for others, once a port is in use:
-// ports without a program in the kernel are. Before, there are fewer.
+// ports that have their rings from the start on are. Before, there are fewer.
 func TestProcessorForEachWorker(t *testing.T) {
-	forExecutors(t, func(t *testing.T, e executor) {
-		workers, refreshers := processors.workers, processors.refreshers
-		l := newTestbed(t, e, roomy(4), unshapedPorts(4)...)
-		assert.Equal(t, processors.workers-workers, len(l.r.workers), "workers more")
-		assert.Equal(t, processors.refreshers-refreshers, 1, "Refreshers more")
-		assert.True(t, runtime.GOMAXPROCS(0) >= processors.workers+processors.refreshers+3,
-			"GOMAXPROCS is %d for %d workers and %d Refreshers", runtime.GOMAXPROCS(0), processors.workers,
-			processors.refreshers)
-	})
-	was, before := processors.used, runtime.GOMAXPROCS(1)
-	defer runtime.GOMAXPROCS(before)
-	processors.used = false
+	was, before := processors.used.Swap(false), runtime.GOMAXPROCS(1)
+	defer func() {
+		processors.used.Store(was)
+		runtime.GOMAXPROCS(before)
+	}()
 	for _, tt := range [][2]int{{1, 2}, {3, 4}, {20, idleWorkers + 1}} {
 		addProcessors(tt[0], 1)
 		assert.Equal(t, runtime.GOMAXPROCS(0), tt[1], "GOMAXPROCS of an idle process with so many workers")
 		addProcessors(-tt[0], -1)
 	}
-	addProcessors(20, 20)
-	useProcessors()
-	assert.True(t, runtime.GOMAXPROCS(0) >= 43, "GOMAXPROCS is %d for 20 workers in use", runtime.GOMAXPROCS(0))
-	addProcessors(-20, -20)
-	processors.used = was
+	forExecutors(t, func(t *testing.T, e executor) {
+		processors.used.Store(false)
+		runtime.GOMAXPROCS(1)
+		workers, refreshers := processors.workers, processors.refreshers
+		l := newTestbed(t, e, roomy(4), unshapedPorts(4)...)
+		assert.Equal(t, processors.workers-workers, len(l.r.workers), "workers more")
+		assert.Equal(t, processors.refreshers-refreshers, 1, "Refreshers more")
+		least := processors.workers + processors.refreshers + 3
+		eventually(t, "GOMAXPROCS has risen", func() bool { return runtime.GOMAXPROCS(0) >= least })
+	})
 }
 
 // A peer that is freed can cross a threshold before the next burst. So it is held sooner where nobody looks, from XON

@@ -3,7 +3,6 @@ package runner
 import (
 	"errors"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +37,7 @@ type refreshThread struct {
 	poller *port.Poller
 	idle   []int32 // rings that its sleep listens to
 	runs   atomic.Bool
-	until  atomic.Int64 // when its sleep ends; noDeadline where it does not run
+	until  atomic.Int64 // when its sleep ends; noDeadline where it does not run, and is to start where it is needed
 	cpu    int          // that it runs on where it is no real-time thread; -1: any
 }
 
@@ -202,13 +201,13 @@ func (r *Refresher) Taken(i int) (s Sendings) {
 }
 
 // Protect makes the Refresher hold the peer of port i by the frame hold, which is to be sent again after every ns each,
-// where frames wait and nobody looks (Look). It then wakes who is watched. Nothing is done where every is 0. Protect
-// returns the time within which somebody has to look.
+// where frames wait and nobody looks (Look). It then wakes who is watched. Nothing is done where every is 0, or a
+// program in the kernel does it. Protect returns the time within which somebody has to look; 0: nobody has to.
 func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, by Watched) (within int64) {
+	defer r.wake() // a thread that watches nobody any more ends
 	if every == 0 {
 		r.ports[i].guard.Store(nil)
 		r.ports[i].within.Store(0)
-		r.wake() // a thread that watched nobody else ends
 		return 0
 	}
 	rings := p.Descriptors(nil, port.WorkLossless)
@@ -221,6 +220,10 @@ func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, by Wat
 		return err == nil && n > 0
 	}
 	r.ports[i].guard.Store(&guard{port: p, rings: rings, waiting: waiting, hold: newXoff(hold, every), watched: by})
+	if by.ByKernel {
+		r.ports[i].within.Store(0)
+		return 0
+	}
 	r.ports[i].within.Store(lookWithin(every))
 	r.wakeFor(math.MinInt64)
 	return lookWithin(every)
@@ -281,20 +284,22 @@ func (r *Refresher) LookSooner(i int, now, within int64) {
 // there was one.
 func (r *Refresher) TakeLate(i int) bool { return r.ports[i].hold.taken() }
 
-// runRefreshes sleeps until something is due. What is set meanwhile is either seen by the second look, or its setter
-// sees the later end of the sleep and ends it. The thread ends where it has nothing to wait for.
+// runRefreshes is the goroutine of a thread.
 func (r *Refresher) runRefreshes(t *refreshThread) {
 	defer r.done.Done()
-	runtime.LockOSThread() // until the goroutine ends, and the thread with it
+	port.OnOwnThread(func() { r.refresh(t) })
+}
+
+// refresh sleeps until something is due. What is set meanwhile is either seen by the second look, or its setter sees
+// the later end of the sleep and ends it. The thread ends where it has nothing to wait for.
+func (r *Refresher) refresh(t *refreshThread) {
 	port.Name("refresher")
 	port.Brief(t.cpu)
 	first := t == &r.threads[0]
 	for asked := false; !r.quit.Load(); {
 		if first && r.urgent.Load() && !asked {
 			asked = true
-			if r.alone.Store(port.RealTime(r.cpus)); r.alone.Load() {
-				r.wakeFor(math.MinInt64)
-			}
+			r.askRealTime()
 		}
 		if !first && r.alone.Load() {
 			t.until.Store(math.MinInt64) // nobody needs to wake it
@@ -305,8 +310,11 @@ func (r *Refresher) runRefreshes(t *refreshThread) {
 		if r.run(Now()) < next {
 			continue
 		}
-		if next == noDeadline && r.ends(t) {
-			return
+		if next == noDeadline && !r.watches() {
+			if r.end(t) {
+				return
+			}
+			continue
 		}
 		d := time.Duration(-1)
 		if next != noDeadline {
@@ -316,12 +324,21 @@ func (r *Refresher) runRefreshes(t *refreshThread) {
 	}
 }
 
-// ends tells whether a thread that has nothing to send ends, for it watches nobody either. What is set meanwhile is
-// either seen here, or its setter starts the thread again.
-func (r *Refresher) ends(t *refreshThread) bool {
-	if r.watches() {
-		return false
+// askRealTime makes the calling thread, the first, a real-time thread, where it may be one: then the others end. Where
+// it may not any more, they are needed again.
+func (r *Refresher) askRealTime() {
+	alone := port.RealTime(r.cpus)
+	if was := r.alone.Swap(alone); was && !alone {
+		for i := range r.threads[1:] {
+			r.threads[1+i].until.Store(noDeadline)
+		}
 	}
+	r.wakeFor(math.MinInt64)
+}
+
+// end tells whether a thread that has nothing to wait for ends. What is set meanwhile is either seen here, or its
+// setter starts the thread again, unless that goes on.
+func (r *Refresher) end(t *refreshThread) bool {
 	t.runs.Store(false)
 	idle := !r.watches() && r.run(Now()) == noDeadline
 	return idle || !t.runs.CompareAndSwap(false, true)
@@ -330,7 +347,7 @@ func (r *Refresher) ends(t *refreshThread) bool {
 // watches reports whether the Refresher is to hold some peer where nobody looks.
 func (r *Refresher) watches() bool {
 	for i := range r.ports {
-		if r.ports[i].guard.Load() != nil {
+		if g := r.ports[i].guard.Load(); g != nil && !g.watched.ByKernel {
 			return true
 		}
 	}

@@ -103,11 +103,11 @@ func (t *portTask) refreshEvery(sw *dataplane.Switch) int64 {
 // rings. The worker stands still.
 func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
 	hold, every := t.hold(sw)
-	t.watch(sw, r)
 	if every == 0 || !t.up {
 		hold = nil
 	}
 	t.configureAssist(sw, hold, &r.assist)
+	t.watch(sw, r)
 }
 
 // hold returns the frame that holds the peer for all that is lossless, and after how many ns the Refresher is to send
@@ -119,19 +119,19 @@ func (t *portTask) hold(sw *dataplane.Switch) (b []byte, every int64) {
 	return b, every
 }
 
-// watch lets the Refresher hold the peer. Before the port is in use, the program in the kernel alone does so: then the
-// Refresher of an idle switch has no thread. The worker stands still, or the switch is locked.
+// watch lets the Refresher hold the peer. Before the port is in use, the program in the kernel alone does so, where it
+// sees all frames: then the Refresher of an idle switch has no thread. The worker stands still, or the switch is
+// locked.
 func (t *portTask) watch(sw *dataplane.Switch, r *Runner) {
 	hold, every := t.hold(sw)
-	switch unused := t.port.Slots(port.Lossless).Queued && !t.used.Load(); {
-	case !unused:
-		useProcessors()
-	case t.assist != nil:
-		every = 0
-	}
-	by := Watched{Wake: t.rx.wake, Looks: t.rx.self.Pulse, Decides: t.tx.self.Pulse}
+	unused := t.port.Slots(port.Lossless).Queued && !t.used.Load()
+	by := Watched{Wake: t.rx.wake, Looks: t.rx.self.Pulse, Decides: t.tx.self.Pulse,
+		ByKernel: unused && t.kernelHolds && t.assist.First}
 	t.lookWithin = r.refresher.Protect(t.index, t.port, hold, every, by)
 	r.lookSooner(t, Now())
+	if t.used.Load() || !unused && every > 0 {
+		useProcessors()
+	}
 }
 
 // hostPort is a port that leads to the stack of the host.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -149,12 +148,16 @@ func (w *worker) wake() {
 	}
 }
 
-// run makes rounds while there is work, then spins for a while, then sleeps. The worker keeps its thread: the Go
-// scheduler preempts a busy goroutine every 10 ms, and the kernel may put the next thread on the CPU of a host.
+// run is a worker's goroutine. It keeps its thread: the Go scheduler preempts a busy goroutine every 10 ms, and the
+// kernel may put the next thread on the CPU of a host.
 func (w *worker) run() {
 	defer w.r.done.Done()
 	defer addProcessors(-1, 0)
-	runtime.LockOSThread() // until the goroutine ends, and the thread with it
+	port.OnOwnThread(w.work)
+}
+
+// work makes rounds while there is work, then spins for a while, then sleeps.
+func (w *worker) work() {
 	port.Name(fmt.Sprintf("worker %d", w.id))
 	w.self.Begin()
 	idle := int64(0) // since when there was no work

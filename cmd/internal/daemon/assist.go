@@ -98,7 +98,7 @@ func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*runner.Assist, error
 
 // assistOf returns what the runner needs to know of the programs at the interface of a port.
 func (p *portLink) assistOf(a *assist.Port) *runner.Assist {
-	return &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()}
+	return &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow(), First: p.first()}
 }
 
 // attachPrograms attaches the programs at the interface of a port with these sockets, and reports why there are none.
@@ -134,8 +134,11 @@ func (d *Daemon) attachPrograms(p *portLink, s *port.AFPacket, at place) *assist
 // holds reports whether a program in the kernel holds the peer of a port that has sockets, or is about to, wherever
 // something is lossless, so that the port needs no deep rings.
 func (p *portLink) holds() bool {
-	return p.starting() || p.assist != nil && !p.besideAnother && !p.detached
+	return p.starting() || p.assist != nil && p.first()
 }
+
+// first reports whether no program of somebody else may keep frames from the switch's.
+func (p *portLink) first() bool { return !p.besideAnother && !p.detached }
 
 // anotherProgram is why no frame takes the fast path that a program of somebody else may want to see.
 const anotherProgram = "another program"
@@ -143,7 +146,7 @@ const anotherProgram = "another program"
 // whySlow says why the programs cannot hand frames over to the far end of an interface, or must not; empty: they can.
 func (p *portLink) whySlow() string {
 	switch l := &p.at.link; {
-	case p.besideAnother, p.detached:
+	case !p.first():
 		return anotherProgram
 	case l.Kind != "veth":
 		return "no veth"
@@ -165,7 +168,7 @@ func (d *Daemon) followAssist(p *portLink) {
 		return
 	}
 	was, next := p.assist.Why, *p.assist
-	next.Why = p.whySlow()
+	next.Why, next.First = p.whySlow(), p.first()
 	d.setAssist(p, &next)
 	switch {
 	case next.Why == was:
