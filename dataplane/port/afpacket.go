@@ -26,7 +26,7 @@ type Config struct {
 	FrameSize     int // largest frame that a slot holds; larger ones take the oversize queue
 	SmallSlots    int // slots of each of the two rings for small frames; 0: the number that SmallSlots computes
 	SmallFrame    int // largest frame that Fanout steers to the rings for small frames; 0: there are no such rings
-	// Queued makes all data frames of a class come through the queue behind one ring, which holds as many of them as
+	// Queued makes all data frames of a class come through the queue behind one ring, which holds as many full ones as
 	// its three would, and takes little memory while none waits. Reading a frame takes longer. See Larger.
 	Queued bool
 	// also open an AF_XDP socket for sending where the interface suits it: see AllowXDP, RefreshTxPath

@@ -124,3 +124,10 @@ func (p *AFPacket) FrameMemory(c Class) (octets int) {
 	}
 	return octets
 }
+
+// InNewest reports whether the oldest frame of a class lies in one of the newest rings.
+func InNewest(p *AFPacket, class Class) bool {
+	l := &p.classes[class]
+	first, _ := l.oldest()
+	return first >= l.newest
+}

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +12,8 @@ const shortSlice = 100_000
 
 // Name gives the calling thread a name, of which the kernel keeps 15 bytes, for ps -L and top -H.
 func Name(name string) {
-	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&append([]byte(name), 0)[0])), 0, 0, 0)
+	b := append([]byte(name), 0)
+	_, _, _ = syscall.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&b[0])), 0)
 }
 
 // Brief asks the kernel to run the calling thread soon after it wakes up, before threads that use up their time slices:

@@ -187,8 +187,8 @@ func addProcessors(workers, refreshers int) {
 	provideProcessors()
 }
 
-// useProcessors is called where a port is in use, or has no queue in place of rings, because no program in the kernel
-// may hold its peer: from then on no worker may wait. It does not wait itself: GOMAXPROCS stops all goroutines.
+// useProcessors is called where a port is in use, or has its rings from the start on: from then on no worker may wait.
+// It does not wait itself: GOMAXPROCS stops all goroutines.
 func useProcessors() {
 	if !processors.used.Swap(true) {
 		go addProcessors(0, 0)

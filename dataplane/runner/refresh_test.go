@@ -252,8 +252,9 @@ func TestRefresherHasThreadsWhereItHasWork(t *testing.T) {
 	r := assert.Got(NewRefresher(1, nil)).Must(t)
 	t.Cleanup(func() { assert.NoError(t, r.Close(), "Close") })
 	for i := range r.threads[1:] {
-		r.threads[1+i].until.Store(math.MinInt64) // it never starts: it would do what the first one forgets
+		assert.NoError(t, r.threads[1+i].poller.Close(), "Close")
 	}
+	r.threads = r.threads[:1] // others would do what this one forgets
 	runs := func() (n int) {
 		for i := range r.threads {
 			if r.threads[i].runs.Load() {
@@ -288,6 +289,41 @@ func TestRefresherHasThreadsWhereItHasWork(t *testing.T) {
 	assert.True(t, runs() > 0, "they have ended, though they watch a port")
 	r.Stop(0)
 	eventually(t, "they end again", func() bool { return runs() == 0 })
+}
+
+// A real-time thread is enough. When it has ended, all start, until the first is one again.
+func TestOneRealTimeThreadIsEnough(t *testing.T) {
+	r := assert.Got(NewRefresher(1, nil)).Must(t)
+	t.Cleanup(func() { assert.NoError(t, r.Close(), "Close") })
+	p, f := &loopPort{}, &r.ports[0]
+	xoff := func(every int64) {
+		r.Set(0, p, []byte{1}, Now(), every)
+		r.Repeat(0, Now())
+	}
+	runs := func(want ...bool) func() bool {
+		return func() bool {
+			for i := range r.threads {
+				if r.threads[i].runs.Load() != want[min(i, len(want)-1)] {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	xoff(10_000)
+	eventually(t, "all run", runs(true))
+	r.alone.Store(true) // as the first does that has become a real-time thread
+	r.wake()
+	eventually(t, "the first runs alone", runs(true, false))
+	sent := f.sent.Load()
+	xoff(20_000)
+	eventually(t, "it repeats XOFF", func() bool { return f.sent.Load() > sent+2 })
+	assert.True(t, runs(true, false)(), "another has started")
+	xoff(0)
+	eventually(t, "none runs", runs(false))
+	assert.Equal(t, r.alone.Load(), false, "an ended thread is enough")
+	xoff(10_000)
+	eventually(t, "all run again", runs(true))
 }
 
 // A queued is a port whose frames come by a queue.
@@ -438,6 +474,11 @@ func TestProcessorForEachWorker(t *testing.T) {
 		processors.used.Store(was)
 		runtime.GOMAXPROCS(before)
 	}()
+	users := func() (workers, refreshers int) {
+		processors.Lock()
+		defer processors.Unlock()
+		return processors.workers, processors.refreshers
+	}
 	for _, tt := range [][2]int{{1, 2}, {3, 4}, {20, idleWorkers + 1}} {
 		addProcessors(tt[0], 1)
 		assert.Equal(t, runtime.GOMAXPROCS(0), tt[1], "GOMAXPROCS of an idle process with so many workers")
@@ -446,11 +487,12 @@ func TestProcessorForEachWorker(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		processors.used.Store(false)
 		runtime.GOMAXPROCS(1)
-		workers, refreshers := processors.workers, processors.refreshers
+		workers, refreshers := users()
 		l := newTestbed(t, e, roomy(4), unshapedPorts(4)...)
-		assert.Equal(t, processors.workers-workers, len(l.r.workers), "workers more")
-		assert.Equal(t, processors.refreshers-refreshers, 1, "Refreshers more")
-		least := processors.workers + processors.refreshers + 3
+		w, r := users()
+		assert.Equal(t, w-workers, len(l.r.workers), "workers more")
+		assert.Equal(t, r-refreshers, 1, "Refreshers more")
+		least := w + r + 3
 		eventually(t, "GOMAXPROCS has risen", func() bool { return runtime.GOMAXPROCS(0) >= least })
 	})
 }

@@ -37,7 +37,7 @@ type refreshThread struct {
 	poller *port.Poller
 	idle   []int32 // rings that its sleep listens to
 	runs   atomic.Bool
-	until  atomic.Int64 // when its sleep ends; noDeadline where it does not run, and is to start where it is needed
+	until  atomic.Int64 // when its sleep ends; noDeadline where it does not run
 	cpu    int          // that it runs on where it is no real-time thread; -1: any
 }
 
@@ -160,11 +160,12 @@ func (r *Refresher) wake() {
 	}
 }
 
-// wakeFor ends the sleeps that are longer than until due. A thread that does not run starts.
+// wakeFor ends the sleeps that are longer than until due. A thread that does not run starts, unless the first is
+// enough.
 func (r *Refresher) wakeFor(due int64) {
 	for i := range r.threads {
 		switch t := &r.threads[i]; {
-		case due >= t.until.Load():
+		case due >= t.until.Load() || i > 0 && r.alone.Load():
 		case t.runs.Load():
 			t.poller.Wake()
 		default:
@@ -294,23 +295,22 @@ func (r *Refresher) runRefreshes(t *refreshThread) {
 // the later end of the sleep and ends it. The thread ends where it has nothing to wait for.
 func (r *Refresher) refresh(t *refreshThread) {
 	port.Name("refresher")
-	port.Brief(t.cpu)
 	first := t == &r.threads[0]
-	for asked := false; !r.quit.Load(); {
-		if first && r.urgent.Load() && !asked {
+	asked := first && r.urgent.Load()
+	if !asked || !r.askRealTime() {
+		port.Brief(t.cpu)
+	}
+	for !r.quit.Load() {
+		if first && !asked && r.urgent.Load() {
 			asked = true
 			r.askRealTime()
-		}
-		if !first && r.alone.Load() {
-			t.until.Store(math.MinInt64) // nobody needs to wake it
-			return
 		}
 		next := r.run(Now())
 		t.until.Store(next)
 		if r.run(Now()) < next {
 			continue
 		}
-		if next == noDeadline && !r.watches() {
+		if r.idle(t, next) {
 			if r.end(t) {
 				return
 			}
@@ -324,24 +324,34 @@ func (r *Refresher) refresh(t *refreshThread) {
 	}
 }
 
-// askRealTime makes the calling thread, the first, a real-time thread, where it may be one: then the others end. Where
-// it may not any more, they are needed again.
-func (r *Refresher) askRealTime() {
+// askRealTime makes the calling thread, the first, a real-time thread, where it may be one: then the others end.
+func (r *Refresher) askRealTime() bool {
 	alone := port.RealTime(r.cpus)
-	if was := r.alone.Swap(alone); was && !alone {
-		for i := range r.threads[1:] {
-			r.threads[1+i].until.Store(noDeadline)
-		}
+	if r.alone.Store(alone); alone {
+		r.wake()
 	}
-	r.wakeFor(math.MinInt64)
+	return alone
 }
 
-// end tells whether a thread that has nothing to wait for ends. What is set meanwhile is either seen here, or its
-// setter starts the thread again, unless that goes on.
+// idle tells whether a thread has nothing to wait for that is to run next at some time: nothing to send and nobody to
+// watch, or the first thread does all that.
+func (r *Refresher) idle(t *refreshThread, next int64) bool {
+	return t != &r.threads[0] && r.alone.Load() || next == noDeadline && !r.watches()
+}
+
+// end tells whether an idle thread ends. What is set meanwhile is either seen here, or its setter starts the thread
+// again, unless that goes on. Without the first thread, others are needed until it is a real-time thread again.
 func (r *Refresher) end(t *refreshThread) bool {
+	alone := t == &r.threads[0] && r.alone.Swap(false)
+	t.until.Store(noDeadline)
 	t.runs.Store(false)
-	idle := !r.watches() && r.run(Now()) == noDeadline
-	return idle || !t.runs.CompareAndSwap(false, true)
+	if r.idle(t, r.run(Now())) || !t.runs.CompareAndSwap(false, true) {
+		return true
+	}
+	if alone {
+		r.alone.Store(true)
+	}
+	return false
 }
 
 // watches reports whether the Refresher is to hold some peer where nobody looks.

@@ -119,9 +119,9 @@ func (t *portTask) hold(sw *dataplane.Switch) (b []byte, every int64) {
 	return b, every
 }
 
-// watch lets the Refresher hold the peer. Before the port is in use, the program in the kernel alone does so, where it
-// sees all frames: then the Refresher of an idle switch has no thread. The worker stands still, or the switch is
-// locked.
+// watch lets the Refresher hold the peer. Before a port with a queue in place of rings is in use, the program in the
+// kernel alone does so, where it sees all frames: then the Refresher of an idle switch has no thread. The worker stands
+// still, or the switch is locked.
 func (t *portTask) watch(sw *dataplane.Switch, r *Runner) {
 	hold, every := t.hold(sw)
 	unused := t.port.Slots(port.Lossless).Queued && !t.used.Load()

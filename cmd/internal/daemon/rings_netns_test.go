@@ -190,16 +190,16 @@ func threadsNamed(t testing.TB, name string) (n int) {
 // starts the Refresher.
 func TestRefresherComesWithUse(t *testing.T) {
 	const name = "refresher"
-	before := threadsNamed(t, name)
+	eventually(t, "those of other tests have ended", func() bool { return threadsNamed(t, name) == 0 })
 	r := start(t, 2, Setup{Keys: Lossless3, Each: "speed: 1G"})
 	r.d().mu.Lock()
 	held := r.d().ports["p1"].holds()
 	r.d().mu.Unlock()
 	eventually(t, "the Refresher runs only where no program holds the peers", func() bool {
-		return (threadsNamed(t, name) == before) == held
+		return (threadsNamed(t, name) == 0) == held
 	})
 	h2 := r.Station(2, macctl.ModePFC, 1e9)
 	must(t, r.Socket(1).Send(frame.VnetHeader{}, (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 300})))
-	eventually(t, "the Refresher runs", func() bool { return threadsNamed(t, name) > before })
+	eventually(t, "the Refresher runs", func() bool { return threadsNamed(t, name) > 0 })
 	eventually(t, "the frame arrives", func() bool { return h2.Tally(1, 3).Frames == 1 })
 }
