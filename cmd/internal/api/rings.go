@@ -32,7 +32,8 @@ func NewRingSpans(c *config.Config) (all []RingSpan) {
 
 const ringsTitle = `Receive rings: how long they take frames of so many octets while the switch does not run.
 MiB: memory of all rings of the port. QUEUE: MiB beside, at most, while longer frames wait, or any frames before the
-port is in use. FULL: of FRAME octets. ASSISTED: the same, where a program in the kernel holds the peer.`
+port is in use. FULL: of FRAME octets. 145, 60: once the port is in use. ASSISTED: FULL where a program in the kernel
+holds the peer.`
 
 // RingSpansText is a table with a line for each port, empty where none has lossless rings.
 func RingSpansText(all []RingSpan) string {
