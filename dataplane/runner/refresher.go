@@ -310,7 +310,7 @@ func (r *Refresher) refresh(t *refreshThread) {
 		if r.run(Now()) < next {
 			continue
 		}
-		if r.idle(t, next) {
+		if r.needless(t, next) {
 			if r.end(t) {
 				return
 			}
@@ -333,19 +333,19 @@ func (r *Refresher) askRealTime() bool {
 	return alone
 }
 
-// idle tells whether a thread has nothing to wait for that is to run next at some time: nothing to send and nobody to
-// watch, or the first thread does all that.
-func (r *Refresher) idle(t *refreshThread, next int64) bool {
+// needless tells whether a thread has nothing to do, whose next frame is due at some time: it has none to send and
+// nobody to watch, or the first thread does all that.
+func (r *Refresher) needless(t *refreshThread, next int64) bool {
 	return t != &r.threads[0] && r.alone.Load() || next == noDeadline && !r.watches()
 }
 
-// end tells whether an idle thread ends. What is set meanwhile is either seen here, or its setter starts the thread
+// end tells whether a needless thread ends. What is set meanwhile is either seen here, or its setter starts the thread
 // again, unless that goes on. Without the first thread, others are needed until it is a real-time thread again.
 func (r *Refresher) end(t *refreshThread) bool {
 	alone := t == &r.threads[0] && r.alone.Swap(false)
 	t.until.Store(noDeadline)
 	t.runs.Store(false)
-	if r.idle(t, r.run(Now())) || !t.runs.CompareAndSwap(false, true) {
+	if r.needless(t, r.run(Now())) || !t.runs.CompareAndSwap(false, true) {
 		return true
 	}
 	if alone {
